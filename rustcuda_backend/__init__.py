@@ -1,0 +1,1 @@
+"""PEP 517 build backend for CUDA kernels written in Rust."""

@@ -1,0 +1,144 @@
+"""Kernel signatures: what a launch must pass, as recorded by `#[kernel]` or read from PTX."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rustcuda_backend.errors import SignatureError
+
+# Bytes of each Rust scalar that can be a kernel parameter or be pointed to.
+SCALAR_BYTES = {
+    "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "f32": 4,
+    "i64": 8, "u64": 8, "isize": 8, "usize": 8, "f64": 8,
+}  # fmt: skip
+
+# A record is lines of fields; these two ASCII separators never occur in Rust source text.
+_LINE = "\x1e"
+_FIELD = "\x1f"
+
+_TYPE = re.compile(
+    r"(?P<slice>&\[(?P<slice_of>\w+)\])"
+    r"|(?P<disjoint>DisjointSlice<(?P<disjoint_of>\w+)>)"
+    r"|\*(?P<pointer>const|mut) (?P<pointer_to>\w+)"
+    r"|&(?P<ref_mut>mut )?(?P<ref_to>\w+)"
+    r"|(?P<scalar>\w+)"
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel as its author wrote it.
+
+    Attributes:
+        name: The Rust name.
+        kind: `"scalar"`, `"pointer"` (8 bytes) or `"slice"` (a pointer and a length, 8 bytes each).
+        dtype: Rust scalar: of the value, of what is pointed to, or of the slice's elements.
+            `""` where the source does not tell (a pointer read from PTX).
+        mutable: Whether the kernel may write through it.
+        rust_type: The type in Rust syntax, for messages and the stub.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    mutable: bool = False
+    rust_type: str = ""
+
+    @property
+    def abi_bytes(self) -> tuple[int, ...]:
+        """Size in bytes of each PTX parameter this one becomes."""
+        if self.kind == "slice":
+            return (8, 8)
+        return (8,) if self.kind == "pointer" else (SCALAR_BYTES[self.dtype],)
+
+
+@dataclass(frozen=True)
+class KernelSignature:
+    """A kernel's name and everything its launcher needs.
+
+    Attributes:
+        name: The PTX entry, which is also the Python name.
+        parameters: In order.
+        doc: The Rust doc comment, without the comment marks.
+        launch_bounds: (most threads per block, fewest blocks per multiprocessor or 0), or None.
+        source: `"record"` (`#[kernel]`) or `"ptx"`.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    doc: str = ""
+    launch_bounds: tuple[int, int] | None = None
+    source: str = "record"
+
+    @property
+    def abi_bytes(self) -> tuple[int, ...]:
+        """Size in bytes of each PTX parameter, in order."""
+        return tuple(size for parameter in self.parameters for size in parameter.abi_bytes)
+
+
+def parse_type(name: str, rust_type: str) -> Parameter:
+    """Reads a parameter's type in the canonical Rust syntax of records.
+
+    Raises:
+        SignatureError: A type that cannot be passed from Python.
+    """
+    match = _TYPE.fullmatch(rust_type)
+    parameter = None
+    if match:
+        if match["slice"]:
+            parameter = Parameter(name, "slice", match["slice_of"], False, rust_type)
+        elif match["disjoint"]:
+            parameter = Parameter(name, "slice", match["disjoint_of"], True, rust_type)
+        elif match["pointer"]:
+            parameter = Parameter(name, "pointer", match["pointer_to"], match["pointer"] == "mut", rust_type)
+        elif match["ref_to"]:
+            parameter = Parameter(name, "pointer", match["ref_to"], bool(match["ref_mut"]), rust_type)
+        else:
+            parameter = Parameter(name, "scalar", match["scalar"], False, rust_type)
+    if parameter is None or parameter.dtype not in SCALAR_BYTES:
+        raise SignatureError(
+            f"parameter '{name}: {rust_type}' cannot be passed from Python",
+            hint="take numbers, bool, raw pointers to them, &[T], or DisjointSlice<T>",
+        )
+    return parameter
+
+
+def parse_record(data: bytes) -> KernelSignature:
+    r"""Reads the record that `#[kernel]` leaves in the PTX, as `device/rustcuda-device/src/record.rs` writes it.
+
+    Lines end where `\x1e` stands, fields where `\x1f` stands:
+
+        rustcuda 1 · name saxpy · doc … · launch_bounds 256 2 · parameter x &[f32]
+
+    Raises:
+        SignatureError: A record of another version, or a parameter that cannot be passed.
+    """
+    lines = [line.split(_FIELD) for line in data.decode("utf-8").split(_LINE)]
+    if lines[0] != ["rustcuda", "1"]:
+        raise SignatureError(
+            f"a kernel record has the unknown version {' '.join(lines[0])!r}",
+            hint="use the rustcuda-device crate that comes with this rustcuda-backend",
+        )
+    fields = {line[0]: line[1:] for line in lines if line[0] != "parameter"}
+    (name,) = fields["name"]
+    parameters = []
+    for line in lines:
+        if line[0] == "parameter":
+            try:
+                parameters.append(parse_type(line[1], line[2]))
+            except SignatureError as error:
+                error.where = f"kernel '{name}'"
+                raise
+    bounds = fields.get("launch_bounds")
+    return KernelSignature(
+        name,
+        tuple(parameters),
+        doc=_clean_doc("".join(fields.get("doc", []))),
+        launch_bounds=(int(bounds[0]), int(bounds[1])) if bounds else None,
+    )
+
+
+def _clean_doc(doc: str) -> str:
+    """Drops the one space that follows `///` on each line."""
+    return "\n".join(line.removeprefix(" ").rstrip() for line in doc.split("\n")).strip()
