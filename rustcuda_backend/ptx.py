@@ -1,0 +1,260 @@
+"""PTX as the compilers write it: its kernels, what `#[kernel]` left in it, and its finishing."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rustcuda_backend.errors import FormatError, SignatureError
+from rustcuda_backend.signature import KernelSignature, Parameter, parse_record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rustcuda_backend.capability import Capability
+
+RECORD_PREFIX = "__rustcuda_kernel_"
+SHARED_PREFIX = "__rustcuda_shared_"
+DYNAMIC_SHARED = "__rustcuda_dynamic_shared"
+
+# Limits of every GPU so far: CUDA C++ programming guide, "Technical Specifications per Compute Capability".
+_MOST_THREADS = 1024
+_MOST_BLOCKS = 32
+
+_NAME = r"[\w$%]+"
+_TARGET = re.compile(r"^\.target\s+(\w+)", re.MULTILINE)
+_VERSION = re.compile(r"^\.version\s+(\d+\.\d+)", re.MULTILINE)
+_ADDRESS_SIZE = re.compile(r"^\.address_size\s+\d+[^\n]*\n", re.MULTILINE)
+# The `{` tells a definition from a declaration, which ends in `;`.
+_ENTRY = re.compile(
+    rf"^(?:\.\w+\s+)*?\.entry\s+(?P<name>{_NAME})\s*\((?P<parameters>[^)]*)\)(?P<directives>[^{{;]*)\{{",
+    re.MULTILINE,
+)
+_PARAMETER = re.compile(
+    rf"\.param\s+(?:\.align\s+\d+\s+)?\.(?P<type>\w+)\s+"
+    rf"(?P<pointer>\.ptr\s+(?:\.[a-z]+\s+)?(?:\.align\s+\d+\s+)?)?{_NAME}(?:\[(?P<bytes>\d+)\])?"
+)
+_BOUND = re.compile(r"\.(?P<directive>maxntid|reqntid|minnctapersm)\s+(?P<numbers>\d+(?:\s*,\s*\d+)*)")
+_MARKER = re.compile(
+    rf"^(?:\.\w+\s+)*?\.global\s+\.align\s+\d+\s+\.b8\s+"
+    rf"(?P<name>(?:{RECORD_PREFIX}|{SHARED_PREFIX}){_NAME})\[(?P<size>\d+)\](?:\s*=\s*\{{(?P<bytes>[^}}]*)\}})?;\n",
+    re.MULTILINE,
+)
+_DYNAMIC_DECLARED = re.compile(rf"^\.extern\s+\.shared\b[^;\n]*\b{DYNAMIC_SHARED}\b", re.MULTILINE)
+
+# How Rust spells the types of PTX parameters; LLVM prints every integer as unsigned and f16 as .b16.
+_RUST_SCALARS = {
+    "u8": "u8", "u16": "u16", "u32": "u32", "u64": "u64",
+    "s8": "i8", "s16": "i16", "s32": "i32", "s64": "i64",
+    "b8": "u8", "b16": "f16", "f16": "f16", "b32": "u32", "b64": "u64", "f32": "f32", "f64": "f64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PtxEntry:
+    """One kernel as its PTX parameter list shows it.
+
+    Attributes:
+        name: The entry's name.
+        abi_bytes: Size in bytes of each parameter.
+        types: PTX type of each: `"u32"`, `"ptr"`, or `"b8[]"` for a value that has no PTX type.
+        launch_bounds: (most threads per block, fewest blocks per multiprocessor or 0), or None.
+    """
+
+    name: str
+    abi_bytes: tuple[int, ...]
+    types: tuple[str, ...]
+    launch_bounds: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class PtxModule:
+    """The finished PTX of one pass.
+
+    Attributes:
+        capability: What it was compiled for.
+        text: PTX that ptxas takes as it is.
+        signatures: Its kernels, in the order of the text.
+        version: The PTX ISA version, e.g. `"8.0"`.
+    """
+
+    capability: Capability
+    text: str
+    signatures: tuple[KernelSignature, ...]
+    version: str
+
+
+def parse_entries(text: str) -> tuple[PtxEntry, ...]:
+    """Reads the kernels that a PTX text defines, in its order.
+
+    Raises:
+        FormatError: A parameter list that cannot be read.
+    """
+    return tuple(_entry(match) for match in _ENTRY.finditer(text))
+
+
+def finish(raw: str, capability: Capability) -> PtxModule:
+    """Makes PTX for ptxas of what the compiler wrote, and reads its kernels' signatures.
+
+    Takes the records of `#[kernel]` out, applies their launch bounds, and declares shared memory.
+
+    Args:
+        raw: The PTX text.
+        capability: The capability that it must be for.
+
+    Raises:
+        FormatError: Text that is no PTX, or for another target.
+        SignatureError: A record and its kernel disagree, or a kernel cannot be launched from Python.
+    """
+    version = _checked_version(raw, capability)
+    markers = {match["name"]: _marker_bytes(match) for match in _MARKER.finditer(raw)}
+    entries = parse_entries(raw)
+    records = _records(markers)
+    _check_records(records, entries)
+    signatures = tuple(_signature(entry, records.get(entry.name)) for entry in entries)
+    text = _MARKER.sub(lambda match: _replacement(match["name"], markers), raw)
+    missing = {
+        signature.name: signature.launch_bounds
+        for signature, entry in zip(signatures, entries, strict=True)
+        if signature.launch_bounds and not entry.launch_bounds
+    }
+    text = _with_launch_bounds(text, missing)
+    return PtxModule(capability, _with_dynamic_shared(text), signatures, version)
+
+
+def _checked_version(raw: str, capability: Capability) -> str:
+    target, version = _TARGET.search(raw), _VERSION.search(raw)
+    if not target or not version:
+        raise FormatError("the compiler's output is not PTX: it has no .version and .target")
+    if target[1] != capability.sm:
+        raise FormatError(
+            f"the PTX is for {target[1]}, but the pass is for {capability.sm}",
+            hint="remove target-cpu from your own RUSTFLAGS; capabilities come from the settings",
+        )
+    return version[1]
+
+
+def _entry(match: re.Match[str]) -> PtxEntry:
+    sizes, types = [], []
+    for declaration in filter(str.strip, match["parameters"].split(",")):
+        parameter = _PARAMETER.fullmatch(declaration.strip())
+        if not parameter:
+            raise FormatError(
+                f"cannot read the PTX parameter '{declaration.strip()}'", where=f"kernel '{match['name']}'"
+            )
+        bits = int(re.sub(r"\D", "", parameter["type"]))
+        sizes.append(int(parameter["bytes"] or bits // 8))
+        types.append("ptr" if parameter["pointer"] else parameter["type"] + "[]" * bool(parameter["bytes"]))
+    return PtxEntry(match["name"], tuple(sizes), tuple(types), _bounds(match["directives"]))
+
+
+def _bounds(directives: str) -> tuple[int, int] | None:
+    found = {
+        match["directive"]: math.prod(map(int, match["numbers"].split(",")))
+        for match in _BOUND.finditer(directives)
+    }
+    threads = found.get("maxntid", found.get("reqntid"))
+    return (threads, found.get("minnctapersm", 0)) if threads else None
+
+
+def _marker_bytes(match: re.Match[str]) -> bytes:
+    written = bytes(int(number) for number in (match["bytes"] or "0").split(","))
+    # LLVM leaves trailing zeros out.
+    return written.ljust(int(match["size"]), b"\0")
+
+
+def _records(markers: Mapping[str, bytes]) -> dict[str, KernelSignature]:
+    records = [parse_record(data) for name, data in markers.items() if name.startswith(RECORD_PREFIX)]
+    return {record.name: record for record in records}
+
+
+def _check_records(records: Mapping[str, KernelSignature], entries: tuple[PtxEntry, ...]) -> None:
+    sizes = {entry.name: entry.abi_bytes for entry in entries}
+    for name, record in records.items():
+        where = f"kernel '{name}'"
+        if name not in sizes:
+            raise SignatureError(
+                "#[kernel] recorded this kernel, but the PTX does not define it",
+                where=where,
+                hint="use the rustcuda-device crate that comes with this rustcuda-backend",
+            )
+        if record.abi_bytes != sizes[name]:
+            raise SignatureError(
+                f"the recorded parameters take {_bytes(record.abi_bytes)} bytes, "
+                f"but those in the PTX take {_bytes(sizes[name])}",
+                where=where,
+                hint="use the rustcuda-device crate that comes with this rustcuda-backend",
+            )
+        if record.launch_bounds:
+            _check_bounds(*record.launch_bounds, where)
+
+
+def _bytes(sizes: tuple[int, ...]) -> str:
+    return "(" + ", ".join(map(str, sizes)) + ")"
+
+
+def _check_bounds(threads: int, blocks: int, where: str) -> None:
+    if not 1 <= threads <= _MOST_THREADS:
+        raise SignatureError(
+            f"launch_bounds asks for blocks of at most {threads} threads",
+            where=where,
+            hint=f"use 1 to {_MOST_THREADS}",
+        )
+    if blocks > _MOST_BLOCKS:
+        raise SignatureError(
+            f"launch_bounds asks for at least {blocks} blocks per multiprocessor",
+            where=where,
+            hint=f"use at most {_MOST_BLOCKS}, or leave it out",
+        )
+
+
+def _signature(entry: PtxEntry, record: KernelSignature | None) -> KernelSignature:
+    if record:
+        return replace(record, launch_bounds=record.launch_bounds or entry.launch_bounds)
+    parameters = tuple(_ptx_parameter(entry, index) for index in range(len(entry.types)))
+    return KernelSignature(entry.name, parameters, launch_bounds=entry.launch_bounds, source="ptx")
+
+
+def _ptx_parameter(entry: PtxEntry, index: int) -> Parameter:
+    name, ptx_type = f"arg{index}", entry.types[index]
+    if ptx_type == "ptr":
+        return Parameter(name, "pointer", "", mutable=True, rust_type="*mut _")
+    if ptx_type not in _RUST_SCALARS:
+        raise SignatureError(
+            f"parameter {index}, a value of {entry.abi_bytes[index]} bytes, cannot be passed from Python",
+            where=f"kernel '{entry.name}'",
+            hint="mark the function with #[kernel] from rustcuda-device, which takes slices apart,\n"
+            "or take a raw pointer and a length instead",
+        )
+    scalar = _RUST_SCALARS[ptx_type]
+    return Parameter(name, "scalar", scalar, rust_type=scalar)
+
+
+def _replacement(name: str, markers: Mapping[str, bytes]) -> str:
+    if name.startswith(RECORD_PREFIX):
+        return ""
+    # [size in bytes, alignment], as two 64-bit integers.
+    data = markers[name]
+    size, alignment = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
+    return f".shared .align {alignment} .b8 __shared_{name.removeprefix(SHARED_PREFIX)}[{size}];\n"
+
+
+def _with_launch_bounds(text: str, bounds: Mapping[str, tuple[int, int] | None]) -> str:
+    def bounded(match: re.Match[str]) -> str:
+        found = bounds.get(match["name"])
+        if not found:
+            return match[0]
+        threads, blocks = found
+        directives = f"\n.maxntid {threads}\n" + (f".minnctapersm {blocks}\n" if blocks else "")
+        return match[0].removesuffix("{").rstrip() + directives + "{"
+
+    return _ENTRY.sub(bounded, text)
+
+
+def _with_dynamic_shared(text: str) -> str:
+    if DYNAMIC_SHARED not in text or _DYNAMIC_DECLARED.search(text):
+        return text
+    declaration = f".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];\n"
+    return _ADDRESS_SIZE.sub(lambda match: match[0] + "\n" + declaration, text, count=1)
