@@ -67,4 +67,4 @@ if [ -n "$reason" ]; then
 fi
 # Into a folder of its own, so that the environment that has torch stays as it is.
 "$work/venv/bin/python" -m pip install -q --no-deps --target "$work/site" "$work"/wheel/*.whl
-PYTHONPATH="$work/site${PYTHONPATH:+:$PYTHONPATH}" "$torch_python" sample_ext/demo.py
+PYTHONPATH="$work/site${PYTHONPATH:+:$PYTHONPATH}" "$torch_python" -m sample_ext.demo
