@@ -1,1 +1,96 @@
-"""PEP 517 build backend for CUDA kernels written in Rust."""
+"""PEP 517 build backend for CUDA kernels written in Rust: setuptools' hooks, with kernels.
+
+Only the hooks are here. They import what they need when they run, since front ends import this module
+also to ask for metadata alone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rustcuda_backend.session import ConfigSettings, session, user_errors
+
+__all__ = [
+    "build_editable",
+    "build_sdist",
+    "build_wheel",
+    "get_requires_for_build_editable",
+    "get_requires_for_build_sdist",
+    "get_requires_for_build_wheel",
+    "prepare_metadata_for_build_editable",
+    "prepare_metadata_for_build_wheel",
+]
+
+
+def get_requires_for_build_wheel(config_settings: ConfigSettings | None = None) -> list[str]:
+    """PEP 517. NVIDIA's wheels with ptxas, packer and libdevice, unless a toolkit has been named."""
+    from rustcuda_backend import requirements
+
+    with user_errors():
+        return requirements.for_wheel(Path.cwd(), config_settings or {}, os.environ)
+
+
+def get_requires_for_build_editable(config_settings: ConfigSettings | None = None) -> list[str]:
+    """PEP 660. The same as for a wheel."""
+    return get_requires_for_build_wheel(config_settings)
+
+
+def get_requires_for_build_sdist(config_settings: ConfigSettings | None = None) -> list[str]:
+    """PEP 517. Nothing: an sdist is made without Rust and CUDA."""
+    from rustcuda_backend import requirements
+
+    with user_errors():
+        return requirements.for_sdist(Path.cwd(), config_settings or {}, os.environ)
+
+
+def prepare_metadata_for_build_wheel(
+    metadata_directory: str, config_settings: ConfigSettings | None = None
+) -> str:
+    """PEP 517. setuptools' metadata; touches neither cargo nor CUDA."""
+    from setuptools import build_meta
+
+    with user_errors(), session(config_settings) as opened:
+        return build_meta.prepare_metadata_for_build_wheel(metadata_directory, opened.for_setuptools())
+
+
+def prepare_metadata_for_build_editable(
+    metadata_directory: str, config_settings: ConfigSettings | None = None
+) -> str:
+    """PEP 660. setuptools' metadata; touches neither cargo nor CUDA."""
+    from setuptools import build_meta
+
+    with user_errors(), session(config_settings) as opened:
+        return build_meta.prepare_metadata_for_build_editable(metadata_directory, opened.for_setuptools())
+
+
+def build_wheel(
+    wheel_directory: str,
+    config_settings: ConfigSettings | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """PEP 517. setuptools' wheel, with the kernels and their loader in it."""
+    from setuptools import build_meta
+
+    with user_errors(), session(config_settings) as opened:
+        return build_meta.build_wheel(wheel_directory, opened.for_setuptools(), metadata_directory)
+
+
+def build_editable(
+    wheel_directory: str,
+    config_settings: ConfigSettings | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """PEP 660. setuptools' editable wheel; the kernels are written beside the package's source."""
+    from setuptools import build_meta
+
+    with user_errors(), session(config_settings) as opened:
+        return build_meta.build_editable(wheel_directory, opened.for_setuptools(), metadata_directory)
+
+
+def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = None) -> str:
+    """PEP 517. setuptools' sdist, with the kernel crate's sources in it."""
+    from setuptools import build_meta
+
+    with user_errors(), session(config_settings) as opened:
+        return build_meta.build_sdist(sdist_directory, opened.for_setuptools())

@@ -1,0 +1,98 @@
+"""A content-addressed store shared by all builds of a user: a key names what made the content."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import filelock
+import platformdirs
+
+from rustcuda_backend.errors import RustcudaError
+
+DIRECTORY_VARIABLE = "RUSTCUDA_CACHE_DIR"
+
+
+def digest(*parts: str | bytes) -> str:
+    """A key from the things that decide a content, as 32 hexadecimal digits."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        # The length keeps ("a", "bc") and ("ab", "c") apart.
+        state.update(len(data).to_bytes(8, "little"))
+        state.update(data)
+    return state.hexdigest()[:32]
+
+
+def directory() -> Path:
+    """The store's folder: RUSTCUDA_CACHE_DIR, else the platform's cache folder for the user."""
+    chosen = os.environ.get(DIRECTORY_VARIABLE)
+    return Path(chosen).absolute() if chosen else Path(platformdirs.user_cache_dir("rustcuda", False))
+
+
+def folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
+    """The folder stored under a key, built first where it is missing.
+
+    `build` fills an empty folder, which takes its final name only when all of it is there. Of several
+    builds that need it at once, one builds and the others wait.
+    """
+    final = _kind_directory(kind) / key
+    with filelock.FileLock(final.with_name(f"{key}.lock")):
+        if not final.is_dir():
+            with _scratch(final) as scratch:
+                build(scratch)
+                scratch.replace(final)
+    return final
+
+
+def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
+    """The bytes stored under a key, made first where they are missing."""
+    final = _kind_directory(kind) / key
+    try:
+        return final.read_bytes()
+    except FileNotFoundError:
+        pass
+    data = build()
+    write_atomically(final, data)
+    return data
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file that is either whole or not there, also when interrupted."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _kind_directory(kind: str) -> Path:
+    path = directory() / kind
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RustcudaError(
+            f"the cache folder cannot be written: {error.strerror}",
+            where=str(path),
+            hint=f"set {DIRECTORY_VARIABLE} to a folder that can be written",
+        ) from None
+    return path
+
+
+@contextlib.contextmanager
+def _scratch(final: Path) -> Iterator[Path]:
+    path = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}."))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)

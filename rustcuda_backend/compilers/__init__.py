@@ -1,0 +1,36 @@
+"""Compilers of kernel crates, behind one small protocol: a pass goes in, its PTX comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rustcuda_backend.capability import Capability
+from rustcuda_backend.ptx import PtxModule
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One compilation of the kernel crate, for one capability.
+
+    Attributes:
+        capability: What it compiles for.
+        directory: Its own folder: cargo's target directory and the PTX. Passes that shared one would
+            wait for each other.
+    """
+
+    capability: Capability
+    directory: Path
+
+
+class Compiler(Protocol):
+    """A compiler that can run passes, several at once."""
+
+    def compile(self, build_pass: Pass) -> PtxModule:
+        """Compiles the crate for the pass's capability.
+
+        Raises:
+            CompileError: The crate does not compile, or has no kernels.
+            SignatureError: A kernel cannot be launched from Python.
+        """

@@ -1,0 +1,167 @@
+"""Stock rustc as compiler: its NVPTX target, with one cargo call for each pass."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rustcuda_backend import process, ptx
+from rustcuda_backend.capability import Capability, all_cfg_values
+from rustcuda_backend.compilers import Pass
+from rustcuda_backend.crate import Crate
+from rustcuda_backend.errors import CompileError
+from rustcuda_backend.ptx import PtxModule
+from rustcuda_backend.report import Report
+from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
+from rustcuda_backend.settings import Settings
+
+# rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
+_OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
+
+
+@dataclass(frozen=True)
+class NvptxCompiler:
+    """Runs passes with stock rustc.
+
+    Attributes:
+        toolchain: rustc and cargo.
+        sysroot: Our sysroot for it.
+        crate: The kernel crate.
+        settings: The project's settings.
+        rustflags: The user's own flags, which come before ours.
+        environ: The environment for cargo.
+        cargo_jobs: How many rustc's each pass may run at once.
+        report: Where messages go.
+    """
+
+    toolchain: RustToolchain
+    sysroot: Path
+    crate: Crate
+    settings: Settings
+    rustflags: tuple[str, ...]
+    environ: Mapping[str, str]
+    cargo_jobs: int
+    report: Report
+
+    def compile(self, build_pass: Pass) -> PtxModule:
+        """Runs one pass; see `Compiler.compile`."""
+        output = build_pass.directory / f"{self.crate.name}.ptx"
+        if not output.is_file():
+            _forget_build(build_pass.directory)
+        build_pass.directory.mkdir(parents=True, exist_ok=True)
+        variables = self._variables(build_pass.capability)
+        argv = self._command(build_pass, output)
+        self.report.command(argv, variables)
+        finished = process.run(argv, cwd=self.crate.directory, env={**self.environ, **variables})
+        for message in _diagnostics(finished.stdout):
+            self.report.once(message)
+        if not finished.ok:
+            output.unlink(missing_ok=True)
+            self.report.once(finished.stderr)
+            raise CompileError(
+                f"the kernel crate does not compile for capability {build_pass.capability.name}",
+                where=str(self.crate.directory / "Cargo.toml"),
+            )
+        self.report.said(finished.stderr)
+        module = ptx.finish(output.read_text(encoding="utf-8"), build_pass.capability)
+        if not module.signatures:
+            raise _no_kernels(self.crate, build_pass.capability)
+        return module
+
+    def _variables(self, capability: Capability) -> dict[str, str]:
+        bootstrap = self.toolchain.bootstrap(self.crate.graph)
+        if self.environ.get("RUSTC_BOOTSTRAP") == "1":
+            bootstrap = {}  # the user allows everything already
+        return {
+            "RUSTC": str(self.toolchain.rustc),
+            **bootstrap,
+            # Only flags given this way reach the dependencies too; those after `--` do not.
+            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join((*self.rustflags, *self._rustc_flags(capability))),
+            "CARGO_INCREMENTAL": "0",
+        }
+
+    def _rustc_flags(self, capability: Capability) -> Iterator[str]:
+        yield f"--sysroot={self.sysroot}"
+        yield f"-Ctarget-cpu={capability.sm}"
+        if capability.base == (9, 0):
+            # LLVM says PTX 7.8 for sm_90, and bulk copies need 8.0.
+            yield "-Ctarget-feature=+ptx80"
+        for value in capability.cfg_values():
+            yield f'--cfg=cuda_arch="{value}"'
+        quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
+        yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
+        for option in self._llvm_options():
+            yield f"-Cllvm-args={option}"
+        # This pass duplicates barriers into both arms of a branch.
+        yield "-Zmir-enable-passes=-JumpThreading"
+        for path, shown in self._private_paths():
+            yield f"--remap-path-prefix={path}={shown}"
+
+    def _llvm_options(self) -> Iterator[str]:
+        # rustc writes mul.rn and add.rn, which ptxas may not contract; level 2 is nvcc's default.
+        yield f"-nvptx-fma-level={2 if self.settings.fmad else 0}"
+        if not self.settings.prec_div:
+            yield "-nvptx-prec-divf32=1"
+        if not self.settings.prec_sqrt:
+            yield "-nvptx-prec-sqrtf32=0"
+
+    def _private_paths(self) -> Iterator[tuple[Path, str]]:
+        """Folders whose names must not get into a wheel, and what stands for them there."""
+        yield self.crate.workspace, "."
+        yield self.crate.target_directory, "target"
+        yield self.sysroot, "sysroot"
+        yield self.toolchain.sysroot / "lib" / "rustlib" / "src" / "rust", "rust"
+        home = self.environ.get("CARGO_HOME")
+        yield (Path(home) if home else Path.home() / ".cargo"), "cargo"
+
+    def _command(self, build_pass: Pass, output: Path) -> tuple[str | Path, ...]:
+        profile = self.settings.profile
+        debug = '"line-directives-only"' if self.settings.lineinfo else "false"
+        overrides = ('lto="fat"', "codegen-units=1", 'panic="abort"', f"debug={debug}")
+        colour = "json-diagnostic-rendered-ansi" if self.report.colour else "json"
+        # Relative, since cargo hashes it into symbol names; rustc runs in the workspace's root.
+        emitted = os.path.relpath(output, self.crate.workspace)
+        return (
+            *(self.toolchain.cargo, "rustc", "--lib", "--crate-type=staticlib", f"--profile={profile}"),
+            *(f"--target={TARGET}", "--target-dir", build_pass.directory, f"--jobs={self.cargo_jobs}"),
+            *(f"--message-format={colour}", *self.crate.cargo_arguments),
+            *(part for override in overrides for part in ("--config", f"profile.{profile}.{override}")),
+            *self.settings.cargo_args,
+            *("--", f"--emit=asm={emitted}", f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})"),
+            *("-Zcrate-attr=no_std", "-Aduplicate_features", "-Aunused_features", "-Ainternal_features"),
+        )
+
+
+def _forget_build(directory: Path) -> None:
+    """Makes cargo compile anew: it does not know of the PTX, so it would not miss a lost one."""
+    shutil.rmtree(directory / TARGET, ignore_errors=True)
+
+
+def _diagnostics(stdout: str) -> Iterator[str]:
+    """The compilers' messages in cargo's JSON, rendered as cargo would print them."""
+    for line in stdout.splitlines():
+        if not line.startswith("{"):
+            continue
+        entry = json.loads(line)
+        if entry.get("reason") != "compiler-message":
+            continue
+        message = entry["message"]
+        # "2 warnings emitted" counts what the next pass would say again.
+        if message["code"] is None and message["level"] == "warning" and not message["spans"]:
+            if message["message"].endswith("emitted") or message["message"].startswith(_OWN_WARNINGS):
+                continue
+        yield message["rendered"]
+
+
+def _no_kernels(crate: Crate, capability: Capability) -> CompileError:
+    return CompileError(
+        f"the crate '{crate.package}' has no kernels (capability {capability.name})",
+        where=str(crate.directory / "Cargo.toml"),
+        hint="mark functions with #[kernel] of rustcuda-device,\n"
+        'or write #[unsafe(no_mangle)] pub unsafe extern "ptx-kernel" fn …;\n'
+        "kernels of a dependency come along only if the crate names it: use dependency as _;",
+    )

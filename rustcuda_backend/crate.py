@@ -1,0 +1,212 @@
+"""The kernel crate as cargo sees it: its workspace, its graph, and the device crate lent to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rustcuda_backend import cache, process
+from rustcuda_backend.errors import CompileError, SettingsError
+from rustcuda_backend.rust import TARGET, RustToolchain
+from rustcuda_backend.settings import Settings
+
+DEVICE_CRATE = "rustcuda-device"
+_DEVICE_SOURCES = Path(__file__).parent / "device"
+_DEVICE_CRATES = ("rustcuda-device", "rustcuda-macros")
+
+
+@dataclass(frozen=True)
+class Crate:
+    """A kernel crate, ready to be compiled.
+
+    Attributes:
+        directory: Its folder, in which every cargo call runs: cargo and rustup look for their
+            configuration from there.
+        package: Its package name.
+        name: Its crate name, in which `-` has become `_`.
+        workspace: The workspace's root, in which cargo runs rustc for it.
+        target_directory: Where cargo puts what it builds.
+        graph: Crate names of all packages that are compiled for the GPU.
+        cargo_arguments: What every cargo call for it gets: features, locked, offline, the patch.
+    """
+
+    directory: Path
+    package: str
+    name: str
+    workspace: Path
+    target_directory: Path
+    graph: tuple[str, ...]
+    cargo_arguments: tuple[str, ...]
+
+    @property
+    def passes_directory(self) -> Path:
+        """Where the passes put their target directories and PTX."""
+        return self.target_directory / "rustcuda"
+
+
+def crate_directory(project: Path, settings: Settings) -> Path:
+    """The kernel crate's folder.
+
+    Raises:
+        SettingsError: It is outside the project, or holds no Cargo.toml.
+    """
+    directory = (project / settings.crate).resolve()
+    where = settings.where("crate")
+    if not directory.is_relative_to(project.resolve()):
+        raise SettingsError(
+            f"the crate '{settings.crate}' is outside the project", where=where, hint="move it inside"
+        )
+    if not (directory / "Cargo.toml").is_file():
+        raise SettingsError(
+            f"there is no crate in '{settings.crate}': {directory / 'Cargo.toml'} does not exist",
+            where=where,
+            hint="name the folder that holds the kernel crate's Cargo.toml, relative to pyproject.toml",
+        )
+    return directory
+
+
+def load_crate(
+    directory: Path, settings: Settings, toolchain: RustToolchain, environ: Mapping[str, str]
+) -> Crate:
+    """Asks cargo about the crate; lends it the device crate if it depends on it.
+
+    Also settles Cargo.lock, so that the passes can run side by side.
+
+    Raises:
+        CompileError: cargo refuses the crate; its own message whole.
+        SettingsError: The crate has no library.
+    """
+    common = _common_arguments(settings)
+    outline = _metadata(toolchain, directory, (*common, "--no-deps"), environ)
+    workspace = Path(outline["workspace_root"])
+    if _depends_on_device(outline):
+        common += _lend_device_crate(workspace, directory)
+    features = ("--features", ",".join(settings.features)) if settings.features else ()
+    arguments = (*common, *features)
+    metadata = _metadata(toolchain, directory, (*arguments, "--filter-platform", TARGET), environ)
+    package = _package_at(metadata, directory)
+    return Crate(
+        directory=directory,
+        package=package["name"],
+        name=_library_name(package, directory),
+        workspace=workspace,
+        target_directory=Path(metadata["target_directory"]),
+        graph=_graph(metadata),
+        cargo_arguments=arguments,
+    )
+
+
+def _common_arguments(settings: Settings) -> tuple[str, ...]:
+    return (
+        *(("--locked",) if settings.locked else ()),
+        *(("--offline",) if settings.offline else ()),
+    )
+
+
+def _metadata(
+    toolchain: RustToolchain, directory: Path, arguments: Sequence[str], environ: Mapping[str, str]
+) -> dict[str, Any]:
+    argv = (toolchain.cargo, "metadata", "--format-version=1", *arguments)
+    finished = process.run(argv, cwd=directory, env=environ)
+    if not finished.ok:
+        raise CompileError(
+            f"cargo cannot read the kernel crate:\n{finished.stderr.rstrip()}",
+            where=str(directory / "Cargo.toml"),
+        )
+    content: dict[str, Any] = json.loads(finished.stdout)
+    return content
+
+
+def _depends_on_device(outline: dict[str, Any]) -> bool:
+    """Whether a member asks a registry for the device crate, rather than naming a path itself.
+
+    An unasked patch would make cargo warn and write it into Cargo.lock.
+    """
+    return any(
+        dependency["name"] == DEVICE_CRATE and not dependency.get("path")
+        for package in outline["packages"]
+        for dependency in package["dependencies"]
+    )
+
+
+def _lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
+    """Copies the device crates into the workspace; returns the arguments that patch them in.
+
+    Cargo writes the place of a crate outside the workspace into symbol names, so wheels would differ
+    from machine to machine; a relative place inside is the same everywhere.
+    """
+    target = workspace / "target" / "rustcuda" / "device"
+    sources = {
+        path.relative_to(_DEVICE_SOURCES): path.read_bytes()
+        for name in _DEVICE_CRATES
+        for path in sorted((_DEVICE_SOURCES / name).rglob("*"))
+        if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
+    }
+    mark = cache.digest(*(str(path) for path in sources), *sources.values())
+    if not (target / mark).is_file():
+        _copy_whole(sources, mark, target)
+    patch = Path(os.path.relpath(target / DEVICE_CRATE, directory)).as_posix()
+    return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
+
+
+def _copy_whole(sources: Mapping[Path, bytes], mark: str, target: Path) -> None:
+    """Puts all of the sources in place at once: another build may be reading the old ones."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=".device."))
+    try:
+        for path, data in sources.items():
+            (scratch / path).parent.mkdir(parents=True, exist_ok=True)
+            (scratch / path).write_bytes(data)
+        (scratch / mark).touch()
+        scratch.chmod(0o755)
+        if target.exists():
+            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=".old."))
+            target.replace(old / "device")
+            shutil.rmtree(old, ignore_errors=True)
+        scratch.replace(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _package_at(metadata: dict[str, Any], directory: Path) -> dict[str, Any]:
+    manifest = directory / "Cargo.toml"
+    for package in metadata["packages"]:
+        if Path(package["manifest_path"]).resolve() == manifest.resolve():
+            found: dict[str, Any] = package
+            return found
+    raise SettingsError(
+        "the folder holds a workspace, not a crate",
+        where=str(manifest),
+        hint="name the folder of the kernel crate itself",
+    )
+
+
+def _library_name(package: dict[str, Any], directory: Path) -> str:
+    kinds = {"lib", "rlib", "dylib", "cdylib", "staticlib"}
+    for target in package["targets"]:
+        if kinds.intersection(target["kind"]):
+            return str(target["name"]).replace("-", "_")
+    raise SettingsError(
+        f"the crate '{package['name']}' has no library",
+        where=str(directory / "Cargo.toml"),
+        hint="put the kernels into src/lib.rs",
+    )
+
+
+def _graph(metadata: dict[str, Any]) -> tuple[str, ...]:
+    """Crate names of every library in the graph; the build scripts' own crates are no part of it."""
+    kinds = {"lib", "rlib", "dylib", "cdylib", "staticlib", "proc-macro"}
+    return tuple(
+        sorted(
+            target["name"].replace("-", "_")
+            for package in metadata["packages"]
+            for target in package["targets"]
+            if kinds.intersection(target["kind"])
+        )
+    )

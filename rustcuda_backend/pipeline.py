@@ -1,0 +1,267 @@
+"""Runs the plan: compile, assemble, pack, generate. All output is in memory until all of it is there."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from rustcuda_backend import cache, cuda, plan, process, sysroot
+from rustcuda_backend.capability import Capability
+from rustcuda_backend.compilers import Compiler, Pass
+from rustcuda_backend.compilers.nvptx import NvptxCompiler
+from rustcuda_backend.crate import Crate, crate_directory, load_crate
+from rustcuda_backend.cubin import Cubin, KernelResources
+from rustcuda_backend.cuda import CudaTools
+from rustcuda_backend.cuda_versions import cuda_version
+from rustcuda_backend.errors import SignatureError
+from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, generate
+from rustcuda_backend.plan import CapabilityList, Plan
+from rustcuda_backend.ptx import PtxModule
+from rustcuda_backend.report import Report
+from rustcuda_backend.rust import RustToolchain, find_toolchain
+from rustcuda_backend.rustflags import user_rustflags
+from rustcuda_backend.settings import Settings
+from rustcuda_backend.signature import KernelSignature
+from rustcuda_backend.version import VERSION
+
+
+@dataclass(frozen=True)
+class Image:
+    """The outcome of one pass: the PTX, and the cubin that ptxas made of it."""
+
+    ptx: PtxModule
+    cubin: Cubin
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """All that a build makes, ready to be written beside each other."""
+
+    loader: GeneratedLoader
+    fatbin: bytes
+
+    def files(self, name: str) -> dict[str, bytes]:
+        """File contents by file name, for a module called `name` (its last part)."""
+        return {
+            f"{name}.py": self.loader.python.encode(),
+            f"{name}.pyi": self.loader.stub.encode(),
+            f"{name}.fatbin": self.fatbin,
+        }
+
+
+def build(
+    project: Path,
+    module: str,
+    settings: Settings,
+    report: Report,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    editable: bool = False,
+) -> Kernels:
+    """Builds the kernels of a project.
+
+    Args:
+        project: The folder of pyproject.toml.
+        module: Dotted name of the module to generate.
+        settings: The project's settings.
+        report: Where progress and the closing table go.
+        environ: The environment.
+        editable: Whether the GPU that is present is the default capability.
+
+    Raises:
+        RustcudaError: Whatever the user has to mend.
+    """
+    with process.ending_children():
+        directory = crate_directory(project, settings)
+        listed = plan.choose_capabilities(settings, environ, editable=editable)
+        version = cuda_version(settings.cuda_version, where=settings.where("cuda_version"))
+        toolchain = find_toolchain(settings.toolchain, directory, environ)
+        tools = cuda.find_tools(version, ptxas=settings.ptxas, environ=environ)
+        for warning in plan.check_capabilities(listed, toolchain, tools):
+            report.warn(warning)
+        crate = load_crate(directory, settings, toolchain, {**environ, "RUSTC": str(toolchain.rustc)})
+        work = plan.make_plan(listed, crate.passes_directory, settings, environ)
+        report.note(
+            f"{crate.package}: {len(work.passes)} capabilities from {listed.source}, {work.jobs} at a time"
+        )
+        compiler = _compiler(toolchain, tools, crate, settings, work, report, environ)
+        images = _run_passes(work, compiler, tools, settings, report)
+        signatures = merge_signatures([image.ptx for image in images])
+        fatbin = cuda.pack(
+            tools,
+            [image.cubin for image in images],
+            [image.ptx for image in images if image.ptx.capability.ptx],
+        )
+        report.step(f"packed {len(fatbin)} bytes")
+        loader = generate(_loader_content(module, signatures, images, tools, fatbin))
+        _closing_table(report, listed, images, toolchain, tools)
+        return Kernels(loader, fatbin)
+
+
+def _compiler(
+    toolchain: RustToolchain,
+    tools: CudaTools,
+    crate: Crate,
+    settings: Settings,
+    work: Plan,
+    report: Report,
+    environ: Mapping[str, str],
+) -> Compiler:
+    if not sysroot.is_cached(toolchain, tools.libdevice):
+        report.note(f"making core for the GPU, once for rustc {toolchain.version} (half a minute)")
+    return NvptxCompiler(
+        toolchain,
+        sysroot.sysroot(toolchain, tools.libdevice),
+        crate,
+        settings,
+        user_rustflags(toolchain, crate.directory, environ),
+        environ,
+        work.cargo_jobs,
+        report,
+    )
+
+
+def _run_passes(
+    work: Plan, compiler: Compiler, tools: CudaTools, settings: Settings, report: Report
+) -> list[Image]:
+    """Runs the passes side by side; the first failure ends the others."""
+    report.expect(2 * len(work.passes) + 1)
+    with ThreadPoolExecutor(work.jobs) as pool:
+        futures = [
+            pool.submit(_run_pass, build_pass, compiler, tools, settings, report) for build_pass in work.passes
+        ]
+        try:
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            failure = next((future.exception() for future in futures if future in done and future.exception()), None)
+        except BaseException:
+            _abandon(pool)
+            raise
+        if failure:
+            _abandon(pool)
+            raise failure
+    return [future.result() for future in futures]
+
+
+def _abandon(pool: ThreadPoolExecutor) -> None:
+    pool.shutdown(wait=False, cancel_futures=True)
+    process.end_all()
+
+
+def _run_pass(
+    build_pass: Pass, compiler: Compiler, tools: CudaTools, settings: Settings, report: Report
+) -> Image:
+    started = time.monotonic()
+    module = compiler.compile(build_pass)
+    report.step(f"{build_pass.capability.sm} compiled in {time.monotonic() - started:.1f} s")
+    started = time.monotonic()
+    arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
+    cubin = _assembled(module, tools, arguments, build_pass.directory / f"{build_pass.capability.sm}.ptx")
+    if cubin.messages:
+        report.once(cubin.messages)
+    report.step(f"{build_pass.capability.sm} assembled in {time.monotonic() - started:.1f} s")
+    return Image(module, cubin)
+
+
+def _assembled(module: PtxModule, tools: CudaTools, arguments: Sequence[str], keep: Path) -> Cubin:
+    """The cubin of a PTX text, from the cache if this ptxas has assembled the same text before."""
+    key = cache.digest(module.text, module.capability.sm, tools.ptxas_version, *arguments)
+    data = cache.file(
+        "cubin", key, lambda: _dump(cuda.assemble(tools, module, arguments=arguments, keep=keep))
+    )
+    return _load(data, module.capability)
+
+
+def _dump(cubin: Cubin) -> bytes:
+    kernels = [dataclasses.asdict(kernel) for kernel in cubin.kernels]
+    data = base64.b64encode(cubin.data).decode()
+    return json.dumps({"data": data, "kernels": kernels, "messages": cubin.messages}).encode()
+
+
+def _load(data: bytes, capability: Capability) -> Cubin:
+    content = json.loads(data)
+    kernels = tuple(KernelResources(**kernel) for kernel in content["kernels"])
+    return Cubin(capability, base64.b64decode(content["data"]), kernels, content["messages"])
+
+
+def merge_signatures(modules: Sequence[PtxModule]) -> tuple[KernelSignature, ...]:
+    """The union of all capabilities' kernels, in order of their names.
+
+    Raises:
+        SignatureError: One name has two signatures.
+    """
+    union: dict[str, tuple[KernelSignature, Capability]] = {}
+    for module in modules:
+        for signature in module.signatures:
+            known, capability = union.setdefault(signature.name, (signature, module.capability))
+            if known.parameters != signature.parameters:
+                raise SignatureError(
+                    f"kernel '{signature.name}' has other parameters for {module.capability.name} "
+                    f"than for {capability.name}",
+                    hint="give them the same parameters, or different names",
+                )
+    return tuple(union[name][0] for name in sorted(union))
+
+
+def _loader_content(
+    module: str,
+    signatures: tuple[KernelSignature, ...],
+    images: Sequence[Image],
+    tools: CudaTools,
+    fatbin: bytes,
+) -> LoaderContent:
+    lacking = {}
+    for signature in signatures:
+        without = tuple(
+            image.ptx.capability
+            for image in images
+            if signature.name not in {kernel.name for kernel in image.ptx.signatures}
+        )
+        if without:
+            lacking[signature.name] = without
+    return LoaderContent(
+        module=module,
+        signatures=signatures,
+        lacking=lacking,
+        capabilities=tuple(image.ptx.capability for image in images),
+        version=tools.version,
+        fatbin=fatbin,
+        generator=f"rustcuda-backend {VERSION}",
+    )
+
+
+def _closing_table(
+    report: Report,
+    listed: CapabilityList,
+    images: Sequence[Image],
+    toolchain: RustToolchain,
+    tools: CudaTools,
+) -> None:
+    rows = []
+    for image in images:
+        kernels = image.cubin.kernels
+        rows.append(
+            [
+                image.cubin.capability.name,
+                "SASS",
+                str(len(kernels)),
+                str(max(kernel.registers for kernel in kernels)),
+                str(sum(kernel.spill_stores + kernel.spill_loads for kernel in kernels)),
+                str(max(kernel.shared for kernel in kernels)),
+                str(tools.version.driver_floor(image.cubin.capability).branch),
+            ]
+        )
+        if image.ptx.capability.ptx:
+            floor = str(tools.version.driver_floor(image.ptx.capability).branch)
+            rows.append([image.ptx.capability.name, "PTX", str(len(kernels)), "-", "-", "-", floor])
+    header = ("capability", "image", "kernels", "registers", "spills (B)", "shared (B)", "driver from")
+    report.table(header, rows)
+    report.note(f"capabilities: {listed.source}")
+    report.note(f"rustc {toolchain.version} ({toolchain.rustc}; {toolchain.source})")
+    report.note(f"ptxas {tools.ptxas_version} ({tools.ptxas}; {tools.source})")

@@ -1,0 +1,75 @@
+"""What a PEP 517 hook knows and setuptools does not carry: config settings and a clean build folder."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from rustcuda_backend.errors import PREFIX, RustcudaError
+
+ConfigSettings: TypeAlias = "Mapping[str, str | list[str] | None]"
+
+# Config settings that are setuptools' own and pass through to it.
+SETUPTOOLS_KEYS = ("--global-option", "--build-option", "editable_mode", "editable-mode")
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Session:
+    """One running hook.
+
+    Attributes:
+        config_settings: What the front end passed with `-C`.
+        build_base: A fresh folder for setuptools' build tree, so that nothing of an earlier build
+            can get into a wheel.
+    """
+
+    config_settings: ConfigSettings
+    build_base: Path
+
+    def for_setuptools(self) -> dict[str, str | list[str] | None]:
+        """The config settings that are setuptools' own."""
+        return {key: value for key, value in self.config_settings.items() if key in SETUPTOOLS_KEYS}
+
+
+_current: contextvars.ContextVar[Session | None] = contextvars.ContextVar("session", default=None)
+
+
+def current() -> Session | None:
+    """The running hook's session; None where setuptools runs by itself."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def session(config_settings: ConfigSettings | None) -> Iterator[Session]:
+    """Opens the session of a hook and closes it when the hook is left."""
+    with tempfile.TemporaryDirectory(prefix="rustcuda-build-") as folder:
+        opened = Session(dict(config_settings or {}), Path(folder))
+        token = _current.set(opened)
+        try:
+            yield opened
+        finally:
+            _current.reset(token)
+
+
+@contextlib.contextmanager
+def user_errors() -> Iterator[None]:
+    """Prints what the user can mend and exits with status 1; Ctrl-C exits with 130.
+
+    All other exceptions are faults of ours and keep their traceback.
+    """
+    try:
+        yield
+    except RustcudaError as error:
+        print(error, file=sys.stderr, flush=True)
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        print(f"{PREFIX}interrupted", file=sys.stderr, flush=True)
+        raise SystemExit(INTERRUPTED) from None

@@ -1,0 +1,169 @@
+"""The sysroot that kernels are compiled against: `core` and `alloc` for the GPU, libdevice, memcmp.
+
+It is made once for each rustc and libdevice, in the cache. One `core` serves all capabilities: it
+reaches the linker as LLVM bitcode, and becomes machine code only with the kernels.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from rustcuda_backend import cache, process
+from rustcuda_backend.errors import ToolError
+from rustcuda_backend.rust import TARGET, RustToolchain
+
+_SOURCES = Path(__file__).parent / "device" / "sysroot"
+_LIBRARIES = ("core", "alloc", "compiler_builtins")
+
+# Raised when what this module makes changes, so that old sysroots are left aside.
+_RECIPE = "1"
+
+_EMPTY_MANIFEST = """\
+[package]
+name = "empty"
+version = "0.0.0"
+edition = "2021"
+[lib]
+path = "lib.rs"
+[profile.release]
+panic = "abort"
+[workspace]
+"""
+
+
+def sysroot(toolchain: RustToolchain, libdevice: Path) -> Path:
+    """The sysroot for a toolchain, from the cache or made now (some 30 s from the source of core).
+
+    Args:
+        toolchain: The compiler it is for.
+        libdevice: NVIDIA's `libdevice.10.bc`, whose functions (`__nv_expf`, …) kernels then can call.
+
+    Raises:
+        ToolError: `core` does not compile.
+    """
+    key = _key(toolchain, libdevice)
+    return cache.folder("sysroot", key, lambda folder: _make(toolchain, libdevice, folder))
+
+
+def is_cached(toolchain: RustToolchain, libdevice: Path) -> bool:
+    """Whether `sysroot` would return at once."""
+    return (cache.directory() / "sysroot" / _key(toolchain, libdevice)).is_dir()
+
+
+def _key(toolchain: RustToolchain, libdevice: Path) -> str:
+    ours = [path.read_bytes() for path in sorted(_SOURCES.iterdir()) if path.is_file()]
+    return cache.digest(_RECIPE, toolchain.verbose_version, libdevice.read_bytes(), *ours)
+
+
+def _make(toolchain: RustToolchain, libdevice: Path, folder: Path) -> None:
+    libraries = folder / "lib" / "rustlib" / TARGET / "lib"
+    libraries.mkdir(parents=True)
+    compiled = toolchain.target_libraries or _compile_core(toolchain, folder / "build")
+    for name in _LIBRARIES:
+        for path in sorted(compiled.glob(f"lib{name}-*.r*")):
+            shutil.copyfile(path, libraries / path.name)
+    _link_host(toolchain, folder)
+    memory = _compile_memory(toolchain, folder)
+    (core,) = libraries.glob("libcore-*.rlib")
+    # On this target object files are LLVM bitcode: fat LTO takes these members as it takes core's own,
+    # if their names look like rustc's. They inline, so that no call is left in the PTX.
+    _append_members(
+        core,
+        {
+            "mem.rcgu.o": memory,
+            "cast.rcgu.o": (_SOURCES / "shared_cast.bc").read_bytes(),
+            "nv.rcgu.o": libdevice.read_bytes(),
+        },
+    )
+    shutil.rmtree(folder / "build", ignore_errors=True)
+
+
+def _compile_core(toolchain: RustToolchain, work: Path) -> Path:
+    """Compiles `core` and `alloc` from the toolchain's own source; returns the folder of rlibs."""
+    work.mkdir()
+    (work / "Cargo.toml").write_text(_EMPTY_MANIFEST, encoding="utf-8")
+    (work / "lib.rs").write_text("#![no_std]\n", encoding="utf-8")
+    vendor = toolchain.library_source / "vendor" if toolchain.library_source else None
+    # cargo wants to know all of std's dependencies; rust-src brings them, so no registry is asked.
+    replaced = (
+        ("--config", 'source.crates-io.replace-with="std-vendor"')
+        + ("--config", f"source.std-vendor.directory='{vendor}'")
+        if vendor and vendor.is_dir()
+        else ()
+    )
+    argv = (
+        *(toolchain.cargo, "build", "--release", "--target", TARGET, "-Zbuild-std=core,alloc"),
+        *("--target-dir", work / "target"),
+        *(("--offline",) if replaced else ()),
+        *replaced,
+    )
+    environ = clean_environment() | {
+        "RUSTC": str(toolchain.rustc),
+        "RUSTC_BOOTSTRAP": "1",
+        "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(("-Cembed-bitcode=yes", "-Ctarget-cpu=sm_70")),
+    }
+    finished = process.run(argv, cwd=work, env=environ)
+    if not finished.ok:
+        raise ToolError(
+            f"core does not compile for {TARGET}:\n{finished.stderr.rstrip()}",
+            where=f"{toolchain.rustc} ({toolchain.version})",
+            hint="install another Rust toolchain, or one with the target's libraries:\n"
+            f"rustup target add {TARGET}",
+        )
+    return work / "target" / TARGET / "release" / "deps"
+
+
+def clean_environment() -> dict[str, str]:
+    """This process's environment without what would steer cargo and rustc from outside."""
+    steering = ("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER")
+    prefixes = ("CARGO_BUILD_", "CARGO_PROFILE_", "CARGO_TARGET_", "RUSTUP_")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in steering and not name.startswith(prefixes)
+    }
+
+
+def _link_host(toolchain: RustToolchain, folder: Path) -> None:
+    """Lends the host's libraries to the sysroot, for proc macros and build scripts."""
+    host = Path("lib", "rustlib", toolchain.host)
+    try:
+        (folder / host).symlink_to(toolchain.sysroot / host, target_is_directory=True)
+    except OSError:  # Windows without the right to make links
+        shutil.copytree(toolchain.sysroot / host, folder / host)
+
+
+def _compile_memory(toolchain: RustToolchain, folder: Path) -> bytes:
+    """memcmp and bcmp, which comparing slices calls and nothing on the GPU has."""
+    output = folder / "mem.rcgu.o"
+    argv = (
+        *(toolchain.rustc, "--crate-type=rlib", "--edition=2024", f"--target={TARGET}"),
+        *("--sysroot", folder, "-Copt-level=3", "-Cpanic=abort", "-Ctarget-cpu=sm_70"),
+        *(f"--emit=obj={output}", _SOURCES / "mem.rs"),
+    )
+    finished = process.run(argv, cwd=folder, env=clean_environment() | {"RUSTC_BOOTSTRAP": "1"})
+    if not finished.ok:
+        raise ToolError(
+            f"memcmp does not compile for {TARGET}:\n{finished.stderr.rstrip()}", where=str(toolchain.rustc)
+        )
+    data = output.read_bytes()
+    output.unlink()
+    return data
+
+
+def _append_members(archive: Path, members: dict[str, bytes]) -> None:
+    """Appends files to an rlib, which is an `ar` archive; spares users binutils.
+
+    Args:
+        archive: The rlib.
+        members: Content by name of at most 15 bytes.
+    """
+    with archive.open("ab") as stream:
+        if stream.tell() % 2:
+            stream.write(b"\n")
+        for name, data in members.items():
+            # Name, date, owner, group, mode, size, end mark: `ar`'s header of 60 bytes.
+            header = f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(data):<10}`\n"
+            stream.write(header.encode("ascii") + data + b"\n" * (len(data) % 2))
