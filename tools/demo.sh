@@ -29,8 +29,8 @@ backend_lines() {
 build_wheel() {
     rm -f "$work/built"
     {
-        # Once the backend is on PyPI, the folder is not needed.
-        PIP_FIND_LINKS="$dist" "$work/venv/bin/python" -m pip wheel -v --no-deps \
+        # pip hands the folder on to the isolated build. Once the backend is on PyPI, it is not needed.
+        "$work/venv/bin/python" -m pip wheel -v --no-deps --find-links "$dist" \
             --wheel-dir "$work/wheel" ./sample_ext 2>&1 && touch "$work/built"
     } | tee "$log" | backend_lines
     [ -e "$work/built" ]
@@ -51,7 +51,7 @@ fi
 
 rm -rf "$work"
 "$tools/ensure-venv.sh" "$work/venv"
-say "pip wheel ./sample_ext   (PIP_FIND_LINKS=$1; everything printed is in $log)"
+say "pip wheel --find-links $1 ./sample_ext   (everything it prints is in $log)"
 if ! build_wheel; then
     tail -n 40 "$log" >&2
     die "the sample's wheel was not built; the whole output is in $log"

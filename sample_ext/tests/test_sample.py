@@ -1,0 +1,168 @@
+"""The sample's functions against torch in float64, on a GPU, from the installed wheel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+if not torch.cuda.is_available():
+    pytest.skip("torch sees no NVIDIA GPU", allow_module_level=True)
+sample_ext: Any = pytest.importorskip("sample_ext", reason="the sample's wheel is not installed")
+
+# Odd, smaller than a warp, smaller and larger than a block, no multiple of a 16-byte load.
+LENGTHS = (1, 3, 31, 32, 33, 255, 1000, 1024, 4096, 4099, 20001)
+ROWS = (1, 2, 7, 129)
+F32 = 2e-6
+F16 = 2e-3
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def normal(*shape: int, dtype: Any = torch.float32) -> Any:
+    return torch.randn(shape, device="cuda", dtype=dtype)
+
+
+def assert_near(actual: Any, expected: Any, tolerance: float) -> None:
+    """Compares with a result in float64, relative to each value and to the size of values around 1."""
+    torch.testing.assert_close(actual.double(), expected, rtol=tolerance, atol=tolerance)
+
+
+def torch_rmsnorm(x: Any, weight: Any, eps: float) -> Any:
+    x, weight = x.double(), weight.double()
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
+
+
+def torch_silu_and_mul(x: Any) -> Any:
+    gate, value = x.double().chunk(2, dim=-1)
+    return torch.nn.functional.silu(gate) * value
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_saxpy(length: int) -> None:
+    x, y = normal(length), normal(length)
+    expected = 2.5 * x.double() + y.double()
+    result = sample_ext.saxpy(2.5, x, y)
+    assert result is y
+    assert_near(y, expected, F32)
+
+
+def test_saxpy_of_every_alignment() -> None:
+    """Views that start anywhere: kernels that load 16 bytes at once must not assume alignment."""
+    for offset in range(1, 5):
+        x, y = normal(1003)[offset:], normal(1003)[offset:]
+        expected = -0.5 * x.double() + y.double()
+        sample_ext.saxpy(-0.5, x, y)
+        assert_near(y, expected, F32)
+
+
+def test_saxpy_writes_nothing_beyond_its_slice() -> None:
+    whole = torch.zeros(1024, device="cuda")
+    sample_ext.saxpy(1.0, torch.ones(1000, device="cuda"), whole[:1000])
+    assert whole[:1000].eq(1).all()
+    assert whole[1000:].eq(0).all()
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_rmsnorm(rows: int, length: int) -> None:
+    x, weight = normal(rows, length), normal(length)
+    assert_near(sample_ext.rmsnorm(x, weight, 1e-5), torch_rmsnorm(x, weight, 1e-5), F32)
+
+
+def test_rmsnorm_of_strided_rows() -> None:
+    x, weight = normal(9, 2 * 640)[:, 640:], normal(640)
+    assert not x.is_contiguous()
+    result = sample_ext.rmsnorm(x, weight, 1e-5)
+    assert result.is_contiguous()
+    assert_near(result, torch_rmsnorm(x, weight, 1e-5), F32)
+
+
+def test_rmsnorm_of_zeros_is_zero() -> None:
+    x = torch.zeros(3, 100, device="cuda")
+    assert sample_ext.rmsnorm(x, torch.ones(100, device="cuda"), 1e-5).eq(0).all()
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_softmax(rows: int, length: int) -> None:
+    x = normal(rows, length)
+    assert_near(sample_ext.softmax(x), x.double().softmax(-1), F32)
+
+
+def test_softmax_of_large_values_stays_finite() -> None:
+    x = 1e4 * normal(4, 513)
+    assert_near(sample_ext.softmax(x), x.double().softmax(-1), F32)
+
+
+def test_softmax_of_minus_infinity_is_zero() -> None:
+    x = normal(4, 513)
+    x[:, ::2] = -torch.inf
+    assert_near(sample_ext.softmax(x), x.double().softmax(-1), F32)
+
+
+def test_softmax_keeps_leading_dimensions() -> None:
+    x = normal(2, 3, 5, 77)
+    result = sample_ext.softmax(x)
+    assert result.shape == x.shape
+    assert_near(result, x.double().softmax(-1), F32)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_silu_and_mul(rows: int, length: int) -> None:
+    x = normal(rows, 2 * length, dtype=torch.float16)
+    result = sample_ext.silu_and_mul(x)
+    assert result.dtype == torch.float16
+    assert result.shape == (rows, length)
+    assert_near(result, torch_silu_and_mul(x), F16)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 100), (100, 1), (31, 33), (32, 32), (64, 96), (1000, 77)])
+def test_transpose(shape: tuple[int, int]) -> None:
+    x = normal(*shape)
+    result = sample_ext.transpose(x)
+    assert result.is_contiguous()
+    assert torch.equal(result, x.T)
+
+
+def test_transpose_of_strided_rows() -> None:
+    x = normal(130, 200)[:, 50:141]
+    assert torch.equal(sample_ext.transpose(x), x.T)
+
+
+def test_runs_on_the_current_stream() -> None:
+    """The other stream is kept busy, so a launch on any other stream would read y too early."""
+    stream = torch.cuda.Stream()
+    x, y = torch.ones(1 << 20, device="cuda"), torch.zeros(1 << 20, device="cuda")
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(100_000_000)
+        y.fill_(3.0)
+        sample_ext.saxpy(1.0, x, y)
+    torch.cuda.current_stream().wait_stream(stream)
+    assert y.eq(4).all()
+
+
+def test_empty_tensors() -> None:
+    nothing = normal(0)
+    assert sample_ext.saxpy(1.0, nothing, nothing) is nothing
+    assert sample_ext.softmax(normal(0, 8)).shape == (0, 8)
+    assert sample_ext.transpose(normal(0, 8)).shape == (8, 0)
+    assert sample_ext.silu_and_mul(normal(0, 8, dtype=torch.float16)).shape == (0, 4)
+    assert sample_ext.rmsnorm(normal(0, 8), normal(8)).shape == (0, 8)
+
+
+def test_shapes_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="x has 3 elements, y has 4"):
+        sample_ext.saxpy(1.0, normal(3), normal(4))
+    with pytest.raises(ValueError, match=r"weight must have shape \(8,\), not \(7,\)"):
+        sample_ext.rmsnorm(normal(2, 8), normal(7))
+    with pytest.raises(ValueError, match="even"):
+        sample_ext.silu_and_mul(normal(2, 7, dtype=torch.float16))
+    with pytest.raises(ValueError, match="two dimensions"):
+        sample_ext.transpose(normal(2, 3, 4))
