@@ -1,0 +1,44 @@
+"""What the tests here need: torch, a GPU, and the sample's wheel, installed in this environment."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from typing import Any
+
+import pytest
+
+
+def _lack() -> str:
+    """What is missing; nothing where the tests can run."""
+    if importlib.util.find_spec("torch") is None:
+        return "torch is not installed"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch
+    if not torch.cuda.is_available():
+        return "torch sees no NVIDIA GPU"
+    try:
+        importlib.import_module("sample_ext.kernels_cuda")
+    except ModuleNotFoundError:
+        return "the sample's wheel is not installed"
+    return ""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _gpu() -> None:
+    lack = _lack()
+    if lack:
+        pytest.skip(lack)
+
+
+@pytest.fixture(scope="session")
+def torch(_gpu: None) -> Any:
+    """The module, in an environment that has it."""
+    return importlib.import_module("torch")
+
+
+@pytest.fixture(scope="session")
+def kernels_cuda(_gpu: None) -> Any:
+    """The generated loader in the installed wheel."""
+    return importlib.import_module("sample_ext.kernels_cuda")
