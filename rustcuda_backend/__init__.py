@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from rustcuda_backend.session import ConfigSettings, session, user_errors
+from rustcuda_backend.session import ConfigSettings, open_session, user_errors
 
 __all__ = [
     "build_editable",
@@ -50,7 +50,7 @@ def prepare_metadata_for_build_wheel(
     """PEP 517. setuptools' metadata; touches neither cargo nor CUDA."""
     from setuptools import build_meta
 
-    with user_errors(), session(config_settings) as opened:
+    with user_errors(), open_session(config_settings) as opened:
         return build_meta.prepare_metadata_for_build_wheel(metadata_directory, opened.for_setuptools())
 
 
@@ -60,7 +60,7 @@ def prepare_metadata_for_build_editable(
     """PEP 660. setuptools' metadata; touches neither cargo nor CUDA."""
     from setuptools import build_meta
 
-    with user_errors(), session(config_settings) as opened:
+    with user_errors(), open_session(config_settings) as opened:
         return build_meta.prepare_metadata_for_build_editable(metadata_directory, opened.for_setuptools())
 
 
@@ -72,7 +72,7 @@ def build_wheel(
     """PEP 517. setuptools' wheel, with the kernels and their loader in it."""
     from setuptools import build_meta
 
-    with user_errors(), session(config_settings) as opened:
+    with user_errors(), open_session(config_settings) as opened:
         return build_meta.build_wheel(wheel_directory, opened.for_setuptools(), metadata_directory)
 
 
@@ -84,7 +84,7 @@ def build_editable(
     """PEP 660. setuptools' editable wheel; the kernels are written beside the package's source."""
     from setuptools import build_meta
 
-    with user_errors(), session(config_settings) as opened:
+    with user_errors(), open_session(config_settings) as opened:
         return build_meta.build_editable(wheel_directory, opened.for_setuptools(), metadata_directory)
 
 
@@ -92,5 +92,5 @@ def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = N
     """PEP 517. setuptools' sdist, with the kernel crate's sources in it."""
     from setuptools import build_meta
 
-    with user_errors(), session(config_settings) as opened:
+    with user_errors(), open_session(config_settings) as opened:
         return build_meta.build_sdist(sdist_directory, opened.for_setuptools())

@@ -135,11 +135,13 @@ def _run_passes(
     report.expect(2 * len(work.passes) + 1)
     with ThreadPoolExecutor(work.jobs) as pool:
         futures = [
-            pool.submit(_run_pass, build_pass, compiler, tools, settings, report) for build_pass in work.passes
+            pool.submit(_run_pass, build_pass, compiler, tools, settings, report)
+            for build_pass in work.passes
         ]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            failure = next((future.exception() for future in futures if future in done and future.exception()), None)
+            failures = (future.exception() for future in futures if future in done)
+            failure = next((error for error in failures if error), None)
         except BaseException:
             _abandon(pool)
             raise

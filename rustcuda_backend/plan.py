@@ -55,8 +55,10 @@ class Plan:
 def choose_capabilities(
     settings: Settings, environ: Mapping[str, str], *, editable: bool = False
 ) -> CapabilityList:
-    """The capabilities: the setting, else TORCH_CUDA_ARCH_LIST, else the GPU here for an editable
-    install, else the default list of the CUDA version.
+    """Chooses what to build for.
+
+    Order: the setting; TORCH_CUDA_ARCH_LIST; for an editable install the GPU of this machine; the
+    default list of the CUDA version.
 
     Raises:
         CapabilityError: A token that is none, an empty list, or `native` without a GPU.
@@ -113,7 +115,9 @@ def check_capabilities(listed: CapabilityList, toolchain: RustToolchain, tools: 
     ]
 
 
-def make_plan(listed: CapabilityList, directory: Path, settings: Settings, environ: Mapping[str, str]) -> Plan:
+def make_plan(
+    listed: CapabilityList, directory: Path, settings: Settings, environ: Mapping[str, str]
+) -> Plan:
     """Lays out the passes and shares cores and memory between them.
 
     Args:

@@ -53,7 +53,7 @@ def run(
     """
     command = tuple(str(argument) for argument in argv)
     # A group of its own, so that ending the program also ends what it started (cargo's rustc's).
-    child = subprocess.Popen(
+    with subprocess.Popen(
         command,
         cwd=cwd,
         env=None if env is None else dict(env),
@@ -61,17 +61,17 @@ def run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=_POSIX,
-    )
-    with _lock:
-        _live.add(child)
-    try:
-        stdout, stderr = child.communicate()
-    except BaseException:
-        _end(child)
-        raise
-    finally:
+    ) as child:
         with _lock:
-            _live.discard(child)
+            _live.add(child)
+        try:
+            stdout, stderr = child.communicate()
+        except BaseException:
+            _end(child)
+            raise
+        finally:
+            with _lock:
+                _live.discard(child)
     return Finished(
         command, child.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
     )

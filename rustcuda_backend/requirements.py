@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rustcuda_backend import cuda
 from rustcuda_backend.cuda_versions import cuda_version
-from rustcuda_backend.session import ConfigSettings, session
+from rustcuda_backend.session import ConfigSettings, open_session
 from rustcuda_backend.settings import Settings, read_settings, read_table
 
 
@@ -35,6 +35,6 @@ def _setuptools(hook: str, project: Path, config_settings: ConfigSettings) -> li
         return []
     from setuptools import build_meta
 
-    with session(config_settings) as opened:
+    with open_session(config_settings) as opened:
         found: list[str] = getattr(build_meta, hook)(opened.for_setuptools())
     return found

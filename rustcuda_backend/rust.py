@@ -146,10 +146,10 @@ def _candidates(setting: str, directory: Path, environ: Mapping[str, str]) -> It
     if environ.get("RUSTC"):
         yield _Candidate(environ["RUSTC"], "environment variable RUSTC", explicit=True)
     chosen = "environment variable RUSTUP_TOOLCHAIN" if environ.get("RUSTUP_TOOLCHAIN") else ""
-    if chosen or (chosen := str(toolchain_file(directory) or "")):
-        # Without rustup nothing obeys either of them, cargo neither.
-        if shutil.which("rustup", path=environ.get("PATH", "")):
-            yield _rustup(["rustup", "which", "rustc"], chosen, directory, environ)
+    chosen = chosen or str(toolchain_file(directory) or "")
+    # Without rustup nothing obeys either of them, cargo neither.
+    if chosen and shutil.which("rustup", path=environ.get("PATH", "")):
+        yield _rustup(["rustup", "which", "rustc"], chosen, directory, environ)
     seen = set()
     for folder in environ.get("PATH", "").split(os.pathsep):
         rustc = shutil.which("rustc", path=folder) if folder else None

@@ -17,9 +17,7 @@ from rustcuda_backend.rust import TARGET, RustToolchain
 _VARIABLE = f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_RUSTFLAGS"
 
 
-def user_rustflags(
-    toolchain: RustToolchain, directory: Path, environ: Mapping[str, str]
-) -> tuple[str, ...]:
+def user_rustflags(toolchain: RustToolchain, directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The flags that cargo itself would give to rustc for this crate.
 
     Order, as in cargo: CARGO_ENCODED_RUSTFLAGS; RUSTFLAGS, also an empty one; `target.<triple>` joined
@@ -33,9 +31,9 @@ def user_rustflags(
     tables = config.get("target", {})
     flags = [*_flags(tables.get(TARGET, {})), *environ.get(_VARIABLE, "").split()]
     for condition, table in sorted(tables.items()):
-        if condition.startswith("cfg(") and _flags(table):
-            if _holds(condition, _target_cfg(toolchain)):
-                flags += _flags(table)
+        conditional = condition.startswith("cfg(") and _flags(table)
+        if conditional and _holds(condition, _target_cfg(toolchain)):
+            flags += _flags(table)
     return tuple(flags) or (
         *_flags(config.get("build", {})),
         *environ.get("CARGO_BUILD_RUSTFLAGS", "").split(),
@@ -61,7 +59,9 @@ def _target_cfg(toolchain: RustToolchain) -> frozenset[str]:
     return frozenset(finished.stdout.split("\n"))
 
 
-_CFG_TOKEN = re.compile(r'\s*(?:(?P<call>\w+)\s*\(|(?P<close>\))|(?P<comma>,)|(?P<pair>\w+(?:\s*=\s*"[^"]*")?))')
+_CFG_TOKEN = re.compile(
+    r'\s*(?:(?P<call>\w+)\s*\(|(?P<close>\))|(?P<comma>,)|(?P<pair>\w+(?:\s*=\s*"[^"]*")?))'
+)
 
 
 def _holds(condition: str, facts: frozenset[str]) -> bool:

@@ -48,7 +48,7 @@ def current() -> Session | None:
 
 
 @contextlib.contextmanager
-def session(config_settings: ConfigSettings | None) -> Iterator[Session]:
+def open_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
     """Opens the session of a hook and closes it when the hook is left."""
     with tempfile.TemporaryDirectory(prefix="rustcuda-build-") as folder:
         opened = Session(dict(config_settings or {}), Path(folder))

@@ -244,9 +244,7 @@ def _check(settings: Settings) -> None:
             hint='name the folder of the kernel crate, e.g. crate = "kernels"',
         )
     if settings.jobs < 0 or ("jobs" in settings.origins and settings.jobs == 0):
-        raise SettingsError(
-            f"'jobs' must be at least 1, not {settings.jobs}", where=settings.where("jobs")
-        )
+        raise SettingsError(f"'jobs' must be at least 1, not {settings.jobs}", where=settings.where("jobs"))
     if "capabilities" in settings.origins and not settings.capabilities:
         raise SettingsError(
             "the capability list is empty",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from setuptools import Command, Distribution
 
@@ -36,7 +37,7 @@ class BuildRustcuda(Command):
     """Builds the kernels into the build tree, or beside their package's source for an editable install."""
 
     description = "build CUDA kernels written in Rust"
-    user_options = []  # noqa: RUF012 (setuptools' protocol)
+    user_options: ClassVar[list[tuple[str, str | None, str]]] = []
     editable_mode = False
     build_lib: str | None
 
@@ -118,9 +119,7 @@ class BuildRustcuda(Command):
         return Path(self.build_lib, *module.split(".")[:-1])
 
     def _source_folder(self, module: str) -> Path:
-        package_dir: str = self.get_finalized_command("build_py").get_package_dir(  # type: ignore[attr-defined]
-            module.rpartition(".")[0]
-        )
+        package_dir: str = self.get_finalized_command("build_py").get_package_dir(module.rpartition(".")[0])
         return Path(package_dir)
 
 

@@ -105,7 +105,7 @@ def parse_type(name: str, rust_type: str) -> Parameter:
 
 
 def parse_record(data: bytes) -> KernelSignature:
-    r"""Reads the record that `#[kernel]` leaves in the PTX, as `device/rustcuda-device/src/record.rs` writes it.
+    r"""Reads the record that `#[kernel]` leaves in the PTX (device/rustcuda-device/src/record.rs).
 
     Lines end where `\x1e` stands, fields where `\x1f` stands:
 

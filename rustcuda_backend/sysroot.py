@@ -88,8 +88,10 @@ def _compile_core(toolchain: RustToolchain, work: Path) -> Path:
     vendor = toolchain.library_source / "vendor" if toolchain.library_source else None
     # cargo wants to know all of std's dependencies; rust-src brings them, so no registry is asked.
     replaced = (
-        ("--config", 'source.crates-io.replace-with="std-vendor"')
-        + ("--config", f"source.std-vendor.directory='{vendor}'")
+        (
+            *("--config", 'source.crates-io.replace-with="std-vendor"'),
+            *("--config", f"source.std-vendor.directory='{vendor}'"),
+        )
         if vendor and vendor.is_dir()
         else ()
     )

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rustcuda_backend import process, ptx
 from rustcuda_backend.capability import Capability, all_cfg_values
@@ -150,11 +151,14 @@ def _diagnostics(stdout: str) -> Iterator[str]:
         if entry.get("reason") != "compiler-message":
             continue
         message = entry["message"]
-        # "2 warnings emitted" counts what the next pass would say again.
-        if message["code"] is None and message["level"] == "warning" and not message["spans"]:
-            if message["message"].endswith("emitted") or message["message"].startswith(_OWN_WARNINGS):
-                continue
-        yield message["rendered"]
+        if not _is_noise(message):
+            yield message["rendered"]
+
+
+def _is_noise(message: Mapping[str, Any]) -> bool:
+    """Whether a message is about our own flags, or only counts what every pass says again."""
+    text: str = message["message"]
+    return message["level"] == "warning" and (text.startswith(_OWN_WARNINGS) or text.endswith(" emitted"))
 
 
 def _no_kernels(crate: Crate, capability: Capability) -> CompileError:

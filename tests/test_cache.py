@@ -1,0 +1,96 @@
+"""The store: whole or not there, made once."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from rustcuda_backend import cache
+from rustcuda_backend.errors import RustcudaError
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(cache.DIRECTORY_VARIABLE, str(tmp_path / "störe"))
+    return tmp_path / "störe"
+
+
+def test_digests_keep_parts_apart() -> None:
+    assert cache.digest("ab", "c") != cache.digest("a", "bc")
+    assert cache.digest("a") == cache.digest(b"a")
+    assert len(cache.digest()) == 32
+
+
+def test_the_platforms_folder_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(cache.DIRECTORY_VARIABLE)
+    assert cache.directory().name == "rustcuda"
+    assert cache.directory().is_absolute()
+
+
+def test_a_folder_is_made_once(store: Path) -> None:
+    made = []
+
+    def make(folder: Path) -> None:
+        (folder / "x").write_text("content", encoding="utf-8")
+        made.append(folder)
+
+    first = cache.folder("kind", "key", make)
+    assert cache.folder("kind", "key", make) == first == store / "kind" / "key"
+    assert (first / "x").read_text(encoding="utf-8") == "content"
+    assert len(made) == 1
+
+
+def test_several_threads_make_a_folder_once() -> None:
+    made = []
+    barrier = threading.Barrier(4)
+
+    def work() -> None:
+        barrier.wait()
+        cache.folder("kind", "key", lambda folder: made.append(folder))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
+
+
+def test_a_folder_half_made_is_not_there(store: Path) -> None:
+    def make(folder: Path) -> None:
+        (folder / "x").touch()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.folder("kind", "key", make)
+    assert [path.name for path in (store / "kind").iterdir()] == ["key.lock"]
+
+
+def test_a_file_is_made_once(store: Path) -> None:
+    assert cache.file("kind", "key", lambda: b"one") == b"one"
+    assert cache.file("kind", "key", lambda: b"two") == b"one"
+    assert [path.name for path in (store / "kind").iterdir()] == ["key"]
+
+
+def test_a_file_half_written_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_path: Path, _mode: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "chmod", interrupted)
+    (tmp_path / "x").write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        cache.write_atomically(tmp_path / "x", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert (tmp_path / "x").read_bytes() == b"old"
+
+
+def test_a_store_that_cannot_be_written_names_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(cache.DIRECTORY_VARIABLE, str(tmp_path / "file"))
+    with pytest.raises(RustcudaError, match="cache folder cannot be written") as raised:
+        cache.file("kind", "key", lambda: b"")
+    assert cache.DIRECTORY_VARIABLE in raised.value.hint

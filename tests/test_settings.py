@@ -1,0 +1,171 @@
+"""Settings: three sources over one dataclass, and every mistake in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.session import ConfigSettings
+from rustcuda_backend.settings import SETTING_FIELDS, Settings, read_settings, read_table, spelled
+
+
+def read(
+    table: dict[str, Any] | None = None,
+    config: ConfigSettings | None = None,
+    environ: dict[str, str] | None = None,
+) -> Settings:
+    return read_settings({"crate": "k", **(table or {})}, config or {}, environ or {})
+
+
+def test_defaults() -> None:
+    settings = read()
+    assert (settings.crate, settings.cuda_version, settings.profile) == ("k", "12.9", "release")
+    assert settings.fmad
+    assert settings.prec_div
+    assert settings.prec_sqrt
+    assert settings.capabilities == ()
+    assert settings.where("jobs") == "default of 'jobs'"
+
+
+def test_the_environment_wins_over_config_settings_and_these_over_the_table() -> None:
+    table = {"profile": "a", "features": ["a"], "jobs": 1}
+    config: ConfigSettings = {"profile": "b", "rustcuda.features": "b;c"}
+    settings = read(table, config, {"RUSTCUDA_PROFILE": "c"})
+    assert (settings.profile, settings.features, settings.jobs) == ("c", ("b", "c"), 1)
+    assert settings.where("profile") == "environment variable RUSTCUDA_PROFILE"
+    assert settings.where("features") == "config setting -C rustcuda.features"
+    assert settings.where("jobs") == "[tool.rustcuda] jobs"
+
+
+@pytest.mark.parametrize("name", [name for name, item in SETTING_FIELDS.items() if item.default is False])
+def test_every_flag_is_read_from_text(name: str) -> None:
+    variable = "RUSTCUDA_" + name.upper()
+    for text in ("1", "true", "Yes", "on"):
+        assert getattr(read(environ={variable: text}), name) is True
+    for text in ("0", "false", "No", "off"):
+        assert getattr(read({spelled(name): True}, environ={variable: text}), name) is False
+    assert getattr(read(config={spelled(name): ""}), name) is True
+
+
+def test_lists_and_arguments_are_split_each_in_its_way() -> None:
+    config: ConfigSettings = {"cargo-args": "--config 'a = \"b c\"' -v", "features": ["x;y", "z"]}
+    settings = read({"ptxas-args": ["-O3", "--warn on"], "capabilities": "8.0 9.0"}, config)
+    assert settings.cargo_args == ("--config", 'a = "b c"', "-v")
+    assert settings.ptxas_args == ("-O3", "--warn on")
+    assert settings.features == ("x", "y", "z")
+    assert settings.capabilities == ("8.0 9.0",)
+
+
+def test_variables_of_ours_that_are_no_settings_are_left_alone() -> None:
+    environ = {"RUSTCUDA_CACHE_DIR": "x", "RUSTCUDA_DRIVER": "ctypes", "RUSTCUDA_TEST_X": "1", "PATH": ""}
+    assert read(environ=environ) == read()
+
+
+@pytest.mark.parametrize("key", ["--global-option", "--build-option", "editable_mode", "editable-mode"])
+def test_setuptools_own_config_settings_pass(key: str) -> None:
+    assert read(config={key: "x"}) == read()
+
+
+@pytest.mark.parametrize(
+    ("table", "config", "environ", "where"),
+    [
+        ({"capabilites": "9.0"}, {}, {}, "[tool.rustcuda] in pyproject.toml"),
+        ({}, {"capabilites": "9.0"}, {}, "config setting -C capabilites"),
+        ({}, {"rustcuda.capabilites": "9.0"}, {}, "config setting -C rustcuda.capabilites"),
+        ({}, {}, {"RUSTCUDA_CAPABILITES": "9.0"}, "environment variable RUSTCUDA_CAPABILITES"),
+    ],
+)
+def test_an_unknown_key_is_an_error_with_its_place_and_the_one_meant(
+    table: dict[str, Any], config: ConfigSettings, environ: dict[str, str], where: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read(table, config, environ)
+    assert "unknown setting" in raised.value.what
+    assert raised.value.where == where
+    assert raised.value.hint == "did you mean 'capabilities'?"
+
+
+def test_an_unknown_key_unlike_all_others_gets_the_list() -> None:
+    with pytest.raises(SettingsError) as raised:
+        read({"zzzzz": 1})
+    assert "crate, module, capabilities, cuda-version" in raised.value.hint
+
+
+def test_a_key_spelled_as_in_python_is_an_error_too() -> None:
+    with pytest.raises(SettingsError) as raised:
+        read({"cuda_version": "13.0"})
+    assert raised.value.hint == "did you mean 'cuda-version'?"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("crate", 1, "a string"),
+        ("locked", "yes", "true or false"),
+        ("jobs", "2", "a whole number"),
+        ("jobs", True, "a whole number"),
+        ("features", [1], "a list of strings"),
+        ("features", {"a": 1}, "a list of strings"),
+    ],
+)
+def test_a_value_of_the_wrong_type_in_the_table(key: str, value: object, wanted: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read({key: value})
+    assert raised.value.what == f"'{key}' must be {wanted}, not {value!r}"
+    assert raised.value.where == f"[tool.rustcuda] {key} in pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "wanted"), [("locked", "maybe", "true or false"), ("jobs", "many", "a whole number")]
+)
+def test_a_text_that_cannot_be_read(key: str, text: str, wanted: str) -> None:
+    with pytest.raises(SettingsError, match=f"'{key}' must be {wanted}, not '{text}'"):
+        read(config={key: text})
+
+
+def test_arguments_with_an_open_quote() -> None:
+    with pytest.raises(SettingsError, match="cannot be split into arguments"):
+        read(config={"cargo-args": "'a"})
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"compiler": "nvcc"}, "'compiler' cannot be 'nvcc'"),
+        ({"cuda-version": "11.8"}, "'cuda-version' cannot be '11.8'"),
+        ({"jobs": 0}, "'jobs' must be at least 1, not 0"),
+        ({"jobs": -1}, "'jobs' must be at least 1, not -1"),
+        ({"capabilities": []}, "the capability list is empty"),
+        ({"capabilities": " ; "}, "the capability list is empty"),
+        ({"crate": ""}, "the setting 'crate' is missing"),
+    ],
+)
+def test_values_out_of_range(table: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read(table)
+    assert raised.value.what == message
+
+
+def test_the_table_is_read_from_pyproject(tmp_path: Path) -> None:
+    assert read_table(tmp_path) is None
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n", encoding="utf-8")
+    assert read_table(tmp_path) is None
+    (tmp_path / "pyproject.toml").write_text("[tool.rustcuda]\ncrate = 'ü'\n", encoding="utf-8")
+    assert read_table(tmp_path) == {"crate": "ü"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("[tool", "not valid TOML"), ("tool.rustcuda = 1", "must be a table")]
+)
+def test_a_pyproject_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=message) as raised:
+        read_table(tmp_path)
+    assert raised.value.where == str(tmp_path / "pyproject.toml")
+
+
+def test_every_setting_has_a_help_text() -> None:
+    assert all(item.metadata["help"] for item in SETTING_FIELDS.values())
