@@ -1,0 +1,57 @@
+//! LLVM's names for what the GPU does.
+//!
+//! Barriers, shuffles and votes must be these and never `asm!`: only of intrinsics does LLVM know
+//! that all threads of a warp have to reach them together, so that it neither copies nor moves them.
+
+/// Declares intrinsics; on a target that is no GPU, functions that panic.
+macro_rules! intrinsics {
+    ($($link_name:literal fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        #[cfg(target_arch = "nvptx64")]
+        unsafe extern "C" {
+            $(#[link_name = $link_name] pub fn $name($($parameter: $type),*) $(-> $result)?;)*
+        }
+        $(
+            #[cfg(not(target_arch = "nvptx64"))]
+            pub unsafe fn $name($(_: $type),*) $(-> $result)? {
+                unreachable!("this function runs on a GPU only")
+            }
+        )*
+    };
+}
+pub(crate) use intrinsics;
+
+intrinsics! {
+    "llvm.nvvm.barrier.cta.sync.aligned.all" fn barrier_all(barrier: u32);
+    "llvm.nvvm.bar.warp.sync" fn warp_barrier(mask: u32);
+    "llvm.nvvm.membar.cta" fn fence_block();
+    "llvm.nvvm.membar.gl" fn fence_device();
+    "llvm.nvvm.membar.sys" fn fence_system();
+
+    "llvm.nvvm.read.ptx.sreg.tid.x" fn thread_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.tid.y" fn thread_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.tid.z" fn thread_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ctaid.x" fn block_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ctaid.y" fn block_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ctaid.z" fn block_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ntid.x" fn block_size_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ntid.y" fn block_size_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.ntid.z" fn block_size_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nctaid.x" fn grid_size_x() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nctaid.y" fn grid_size_y() -> u32;
+    "llvm.nvvm.read.ptx.sreg.nctaid.z" fn grid_size_z() -> u32;
+    "llvm.nvvm.read.ptx.sreg.laneid" fn lane() -> u32;
+
+    "llvm.nvvm.shfl.sync.idx.i32" fn shuffle_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    "llvm.nvvm.shfl.sync.bfly.i32" fn shuffle_xor(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    "llvm.nvvm.shfl.sync.down.i32" fn shuffle_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    "llvm.nvvm.shfl.sync.up.i32" fn shuffle_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+    "llvm.nvvm.vote.ballot.sync" fn ballot(mask: u32, predicate: bool) -> u32;
+    "llvm.nvvm.vote.all.sync" fn all(mask: u32, predicate: bool) -> bool;
+    "llvm.nvvm.vote.any.sync" fn any(mask: u32, predicate: bool) -> bool;
+    "llvm.nvvm.activemask" fn active_mask() -> u32;
+
+    "llvm.sqrt.f32" fn sqrt_f32(x: f32) -> f32;
+    "llvm.sqrt.f64" fn sqrt_f64(x: f64) -> f64;
+    "llvm.fma.f32" fn fma_f32(x: f32, y: f32, z: f32) -> f32;
+    "llvm.fma.f64" fn fma_f64(x: f64, y: f64, z: f64) -> f64;
+}

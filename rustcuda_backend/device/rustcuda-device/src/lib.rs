@@ -1,0 +1,53 @@
+//! What GPU kernels written in Rust need, on the stock compiler.
+//!
+//! ```ignore
+//! use rustcuda_device::prelude::*;
+//!
+//! /// y = a * x + y
+//! #[kernel]
+//! pub fn saxpy(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
+//!     let i = thread::index_1d();
+//!     let at = i.get();
+//!     if let Some(y) = y.get_mut(i) {
+//!         *y += a * x[at];
+//!     }
+//! }
+//! ```
+//!
+//! Names follow the crate `cuda-device` of cuda-oxide where it has them.
+//! On a target that is no GPU everything type-checks, for editors and `cargo check`, but device
+//! functions panic when called.
+
+#![no_std]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    feature(asm_experimental_arch, f16, link_llvm_intrinsics, stdarch_nvptx)
+)]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+#![warn(missing_docs)]
+
+pub mod disjoint;
+mod intrinsics;
+pub mod math;
+pub mod pack;
+mod panic;
+pub mod record;
+pub mod shared;
+pub mod thread;
+pub mod warp;
+
+pub use disjoint::DisjointSlice;
+pub use math::FloatExt;
+pub use pack::Pack;
+pub use rustcuda_macros::{kernel, launch_bounds};
+pub use shared::{DynamicSharedArray, SharedArray};
+pub use thread::*;
+
+/// Everything that most kernels use: `use rustcuda_device::prelude::*;`.
+pub mod prelude {
+    pub use crate::disjoint::DisjointSlice;
+    pub use crate::math::FloatExt;
+    pub use crate::pack::Pack;
+    pub use crate::shared::{DynamicSharedArray, SharedArray};
+    pub use crate::{kernel, launch_bounds, thread, warp};
+}

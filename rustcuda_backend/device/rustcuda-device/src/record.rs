@@ -1,0 +1,200 @@
+//! What `#[kernel]` tells the build backend about a kernel, by a static in the PTX.
+//!
+//! The static `__rustcuda_kernel_<name>` holds UTF-8 text: lines separated by `\x1e`, their fields
+//! by `\x1f`.
+//!
+//! | line | fields |
+//! |---|---|
+//! | `rustcuda` | the format's version, `1`; always the first line |
+//! | `name` | the kernel's name |
+//! | `doc` | its doc comment, if there is one, lines separated by newlines |
+//! | `launch_bounds` | most threads per block, fewest blocks per multiprocessor or 0; if given |
+//! | `parameter` | name and type, in order; one line each |
+//!
+//! `#[kernel]` writes it by means of this module; other code has no use for it.
+
+use crate::disjoint::DisjointSlice;
+
+/// Numbers and `bool`: what a kernel can be passed, and what its pointers and slices can hold.
+#[diagnostic::on_unimplemented(
+    message = "Python has no tensors and no numbers of type `{Self}`",
+    label = "not a number that a kernel can be passed",
+    note = "use bool, an integer of 8 to 64 bits, f16, f32 or f64; point to memory of another kind with `*mut u8`"
+)]
+pub trait Scalar: Copy {
+    /// Its name in Rust.
+    const NAME: &'static str;
+}
+
+macro_rules! scalars {
+    ($($type:ident)*) => {
+        $(
+            impl Scalar for $type {
+                const NAME: &'static str = stringify!($type);
+            }
+
+            impl KernelParam for $type {
+                const SPELLING: [&'static str; 3] = ["", Self::NAME, ""];
+            }
+        )*
+    };
+}
+
+scalars!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+// Not stable yet, so it must not disturb a check for the host.
+#[cfg(target_arch = "nvptx64")]
+scalars!(f16);
+
+/// The types that a kernel's parameters can have.
+#[diagnostic::on_unimplemented(
+    message = "a kernel's parameter of type `{Self}` cannot be passed from Python",
+    label = "cannot be passed from Python",
+    note = "take numbers, bool, `*const T`, `*mut T`, `&[T]` to read, or `DisjointSlice<T>` to write"
+)]
+pub trait KernelParam {
+    /// Its spelling in records: what stands before the scalar, the scalar, and what stands after.
+    const SPELLING: [&'static str; 3];
+    /// Whether it is a pointer with a length.
+    const IS_SLICE: bool = false;
+}
+
+impl<T: Scalar> KernelParam for *const T {
+    const SPELLING: [&'static str; 3] = ["*const ", T::NAME, ""];
+}
+
+impl<T: Scalar> KernelParam for *mut T {
+    const SPELLING: [&'static str; 3] = ["*mut ", T::NAME, ""];
+}
+
+impl<T: Scalar> KernelParam for &T {
+    const SPELLING: [&'static str; 3] = ["&", T::NAME, ""];
+}
+
+impl<T: Scalar> KernelParam for &[T] {
+    const SPELLING: [&'static str; 3] = ["&[", T::NAME, "]"];
+    const IS_SLICE: bool = true;
+}
+
+impl<T: Scalar> KernelParam for DisjointSlice<'_, T> {
+    const SPELLING: [&'static str; 3] = ["DisjointSlice<", T::NAME, ">"];
+    const IS_SLICE: bool = true;
+}
+
+/// A parameter that the PTX has as a pointer and a length.
+#[diagnostic::on_unimplemented(
+    message = "a kernel's parameter of type `{Self}` cannot be passed from Python",
+    label = "cannot be passed from Python",
+    note = "slices are `&[T]` to read or `DisjointSlice<T>` to write"
+)]
+pub trait SliceParam {
+    /// The PTX parameter before the length.
+    type Pointer;
+
+    /// Puts the two together.
+    ///
+    /// # Safety
+    ///
+    /// They must describe memory that is valid as this type asks for.
+    unsafe fn from_parts(pointer: Self::Pointer, length: usize) -> Self;
+}
+
+impl<'a, T: Scalar> SliceParam for &'a [T] {
+    // A pointer that may be null (an empty tensor's) and that LLVM knows to be read only and not
+    // aliased, as it does of `&[T]`: such loads go through the read-only cache (LDG.CONSTANT).
+    type Pointer = Option<&'a [T; 0]>;
+
+    #[inline(always)]
+    unsafe fn from_parts(pointer: Self::Pointer, length: usize) -> Self {
+        // SAFETY: the same representation, and null is valid for a raw pointer.
+        let pointer: *const T = unsafe { core::mem::transmute(pointer) };
+        // A slice's pointer is never null. Added to, not replaced: LLVM would lose what it points to.
+        let pointer = pointer.wrapping_add(usize::from(pointer.is_null()));
+        // SAFETY: promised by the caller, and of length 0 where it was null.
+        unsafe { core::slice::from_raw_parts(pointer, length) }
+    }
+}
+
+impl<T: Scalar> SliceParam for DisjointSlice<'_, T> {
+    type Pointer = *mut T;
+
+    #[inline(always)]
+    unsafe fn from_parts(pointer: *mut T, length: usize) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { Self::from_raw_parts(pointer, length) }
+    }
+}
+
+/// A piece of a record.
+#[derive(Clone, Copy)]
+pub enum Piece {
+    /// Text as it is.
+    Text(&'static str),
+    /// A type, see [`KernelParam::SPELLING`].
+    Type([&'static str; 3]),
+    /// A number in decimal.
+    Number(u64),
+}
+
+/// The record's size in bytes.
+pub const fn length(pieces: &[Piece]) -> usize {
+    let mut total = 0;
+    let mut at = 0;
+    while at < pieces.len() {
+        total += match pieces[at] {
+            Piece::Text(text) => text.len(),
+            Piece::Type([before, scalar, after]) => before.len() + scalar.len() + after.len(),
+            Piece::Number(number) => digits(number),
+        };
+        at += 1;
+    }
+    total
+}
+
+/// The record itself.
+pub const fn join<const N: usize>(pieces: &[Piece]) -> [u8; N] {
+    let mut joined = [0; N];
+    let mut end = 0;
+    let mut at = 0;
+    while at < pieces.len() {
+        end = match pieces[at] {
+            Piece::Text(text) => put(&mut joined, end, text),
+            Piece::Type([before, scalar, after]) => {
+                let end = put(&mut joined, end, before);
+                let end = put(&mut joined, end, scalar);
+                put(&mut joined, end, after)
+            }
+            Piece::Number(number) => put_number(&mut joined, end, number),
+        };
+        at += 1;
+    }
+    joined
+}
+
+const fn put(joined: &mut [u8], start: usize, text: &str) -> usize {
+    let text = text.as_bytes();
+    let mut at = 0;
+    while at < text.len() {
+        joined[start + at] = text[at];
+        at += 1;
+    }
+    start + at
+}
+
+const fn put_number(joined: &mut [u8], start: usize, number: u64) -> usize {
+    let end = start + digits(number);
+    let mut rest = number;
+    let mut at = end;
+    while at > start {
+        at -= 1;
+        joined[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    end
+}
+
+const fn digits(number: u64) -> usize {
+    match number.checked_ilog10() {
+        Some(most) => most as usize + 1,
+        None => 1,
+    }
+}

@@ -1,0 +1,124 @@
+//! Taking a function item apart.
+
+use proc_macro::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
+
+use crate::error::{Error, Result};
+use crate::parameter::{self, Parameter};
+
+/// One `#[…]` before an item.
+pub struct Attribute {
+    /// Last segment of its path: `kernel` of `#[rustcuda_device::kernel]`.
+    pub name: String,
+    /// What follows the path: `(…)`, `= …` or nothing.
+    pub rest: Vec<TokenTree>,
+    /// All of it.
+    pub tokens: TokenStream,
+}
+
+/// A function that can be a kernel.
+pub struct Function {
+    pub attributes: Vec<Attribute>,
+    pub visibility: TokenStream,
+    /// `unsafe`, or nothing.
+    pub unsafety: TokenStream,
+    pub name: Ident,
+    pub parameters: Vec<Parameter>,
+    /// The parameters as they are written, without the parentheses.
+    pub written_parameters: TokenStream,
+    pub body: Group,
+}
+
+/// Splits the attributes off an item; the rest begins at its visibility.
+pub fn split_attributes(item: TokenStream) -> (Vec<Attribute>, Vec<TokenTree>) {
+    let tokens: Vec<_> = item.into_iter().collect();
+    let mut attributes = Vec::new();
+    let mut at = 0;
+    while let [TokenTree::Punct(hash), TokenTree::Group(group), ..] = &tokens[at..] {
+        if hash.as_char() != '#' {
+            break;
+        }
+        attributes.push(attribute(hash.clone().into(), group));
+        at += 2;
+    }
+    (attributes, tokens[at..].to_vec())
+}
+
+fn attribute(hash: TokenTree, group: &Group) -> Attribute {
+    let inner: Vec<_> = group.stream().into_iter().collect();
+    let is_path = |token: &TokenTree| match token {
+        TokenTree::Ident(_) => true,
+        TokenTree::Punct(punct) => punct.as_char() == ':',
+        _ => false,
+    };
+    let path = inner.iter().take_while(|token| is_path(token)).count();
+    Attribute {
+        name: inner[..path].last().map(ToString::to_string).unwrap_or_default(),
+        rest: inner[path..].to_vec(),
+        tokens: [hash, group.clone().into()].into_iter().collect(),
+    }
+}
+
+/// Reads the function that `#[kernel]` stands on, refusing all that a kernel cannot be.
+pub fn parse(item: TokenStream) -> Result<Function> {
+    let (attributes, tokens) = split_attributes(item);
+    let mut tokens = tokens.into_iter().peekable();
+    let mut visibility = TokenStream::new();
+    let mut unsafety = TokenStream::new();
+    let mut last = Span::call_site();
+    let name = loop {
+        let token = tokens.next().ok_or_else(|| not_a_function(last))?;
+        last = token.span();
+        match token.to_string().as_str() {
+            "fn" => match tokens.next() {
+                Some(TokenTree::Ident(name)) => break name,
+                _ => return Err(not_a_function(last)),
+            },
+            "pub" => visibility.extend([token]),
+            "unsafe" => unsafety.extend([token]),
+            word @ ("async" | "const" | "extern" | "gen") => {
+                return Err(Error::new(last, format!("a kernel cannot be `{word}`")));
+            }
+            // The `(crate)` of `pub(crate)`.
+            _ if matches!(token, TokenTree::Group(_)) && !visibility.is_empty() => visibility.extend([token]),
+            _ => return Err(not_a_function(last)),
+        }
+    };
+    if !name.to_string().is_ascii() {
+        return Err(Error::new(name.span(), "PTX has ASCII names only; rename the kernel"));
+    }
+    let list = match tokens.next() {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group,
+        Some(other) => {
+            let message = "a kernel cannot be generic: it has no caller in Rust that would choose the types; \
+                           write one kernel for each and let them call a generic function";
+            return Err(Error::new(other.span(), message));
+        }
+        None => return Err(not_a_function(name.span())),
+    };
+    let body = body(&mut tokens)?;
+    Ok(Function {
+        attributes,
+        visibility,
+        unsafety,
+        name,
+        parameters: parameter::parse_list(list.stream())?,
+        written_parameters: list.stream(),
+        body,
+    })
+}
+
+fn body(tokens: &mut impl Iterator<Item = TokenTree>) -> Result<Group> {
+    match tokens.next() {
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => Ok(group),
+        Some(TokenTree::Punct(punct)) if punct.as_char() == '-' && punct.spacing() == Spacing::Joint => {
+            let message = "a kernel returns nothing; write results through `*mut T` or `DisjointSlice<T>`";
+            Err(Error::new(punct.span(), message))
+        }
+        Some(other) => Err(Error::new(other.span(), "a kernel's body must follow its parameters")),
+        None => Err(Error::new(Span::call_site(), "a kernel needs a body")),
+    }
+}
+
+fn not_a_function(span: Span) -> Error {
+    Error::new(span, "#[kernel] goes on a function")
+}

@@ -1,0 +1,118 @@
+//! A kernel's parameters: names, types, and which of them are slices.
+
+use proc_macro::{Delimiter, Ident, TokenStream, TokenTree};
+
+use crate::error::{Error, Result};
+
+/// `name: type` or `mut name: type`.
+pub struct Parameter {
+    pub name: Ident,
+    pub rust_type: TokenStream,
+    /// Spelled `&[T]` or `DisjointSlice<T>`: becomes a pointer and a length in the PTX.
+    pub is_slice: bool,
+}
+
+impl Parameter {
+    /// The name without the `r#` of a raw identifier.
+    pub fn plain_name(&self) -> String {
+        plain(&self.name)
+    }
+}
+
+/// An identifier's text without `r#`.
+pub fn plain(name: &Ident) -> String {
+    let text = name.to_string();
+    text.strip_prefix("r#").unwrap_or(&text).to_owned()
+}
+
+/// Reads what stands between the parentheses.
+pub fn parse_list(list: TokenStream) -> Result<Vec<Parameter>> {
+    let pieces = split_at_commas(list);
+    pieces.into_iter().filter(|piece| !piece.is_empty()).map(parse).collect()
+}
+
+/// Splits at the commas that stand in no bracket, angle brackets included.
+pub fn split_at_commas(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
+    let mut pieces = vec![Vec::new()];
+    let mut depth = 0_usize;
+    let mut after_dash = false;
+    for token in tokens {
+        let character = punct(&token);
+        match character {
+            Some('<') => depth += 1,
+            // Not the `>` of `->`.
+            Some('>') if !after_dash => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        after_dash = character == Some('-');
+        if character == Some(',') && depth == 0 {
+            pieces.push(Vec::new());
+        } else {
+            pieces.last_mut().expect("never empty").push(token);
+        }
+    }
+    pieces
+}
+
+fn parse(tokens: Vec<TokenTree>) -> Result<Parameter> {
+    let first = &tokens[0];
+    if punct(first) == Some('#') {
+        return Err(Error::new(first.span(), "a kernel's parameter takes no attributes"));
+    }
+    let start = usize::from(first.to_string() == "mut");
+    let (Some(TokenTree::Ident(name)), Some(':')) = (tokens.get(start), tokens.get(start + 1).and_then(punct)) else {
+        return Err(Error::new(first.span(), "a kernel's parameter is `name: type` or `mut name: type`"));
+    };
+    if ["_", "self"].contains(&name.to_string().as_str()) {
+        return Err(Error::new(name.span(), "give this parameter a name; Python's messages and help show it"));
+    }
+    let rust_type = &tokens[start + 2..];
+    refuse_shared_mutability(rust_type)?;
+    Ok(Parameter {
+        name: name.clone(),
+        is_slice: is_slice(rust_type),
+        rust_type: rust_type.iter().cloned().collect(),
+    })
+}
+
+fn refuse_shared_mutability(rust_type: &[TokenTree]) -> Result<()> {
+    let [ampersand, rest @ ..] = rust_type else { return Ok(()) };
+    let rest = without_lifetime(rest);
+    if punct(ampersand) == Some('&') && rest.first().is_some_and(|token| token.to_string() == "mut") {
+        let message = "every thread of the grid would hold this same `&mut`, which Rust forbids; take \
+                       `DisjointSlice<T>`, which gives each thread its own elements, or `*mut T`";
+        return Err(Error::new(ampersand.span(), message));
+    }
+    Ok(())
+}
+
+fn is_slice(rust_type: &[TokenTree]) -> bool {
+    match rust_type {
+        [ampersand, rest @ ..] if punct(ampersand) == Some('&') => match without_lifetime(rest) {
+            [TokenTree::Group(group)] if group.delimiter() == Delimiter::Bracket => {
+                // `&[T; 4]` is an array.
+                !group.stream().into_iter().any(|token| punct(&token) == Some(';'))
+            }
+            _ => false,
+        },
+        _ => {
+            let path = rust_type.iter().take_while(|token| punct(token) != Some('<'));
+            path.last().is_some_and(|token| token.to_string() == "DisjointSlice")
+        }
+    }
+}
+
+fn without_lifetime(tokens: &[TokenTree]) -> &[TokenTree] {
+    match tokens {
+        [quote, TokenTree::Ident(_), rest @ ..] if punct(quote) == Some('\'') => rest,
+        _ => tokens,
+    }
+}
+
+/// The character of a punctuation token.
+pub fn punct(token: &TokenTree) -> Option<char> {
+    match token {
+        TokenTree::Punct(punct) => Some(punct.as_char()),
+        _ => None,
+    }
+}
