@@ -165,8 +165,8 @@ def _run_pass(
     started = time.monotonic()
     arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
     cubin = _assembled(module, tools, arguments, build_pass.directory / f"{build_pass.capability.sm}.ptx")
-    if cubin.messages:
-        report.once(cubin.messages)
+    for message in cubin.messages:
+        report.once(message)
     report.step(f"{build_pass.capability.sm} assembled in {time.monotonic() - started:.1f} s")
     return Image(module, cubin)
 
@@ -189,7 +189,7 @@ def _dump(cubin: Cubin) -> bytes:
 def _load(data: bytes, capability: Capability) -> Cubin:
     content = json.loads(data)
     kernels = tuple(KernelResources(**kernel) for kernel in content["kernels"])
-    return Cubin(capability, base64.b64decode(content["data"]), kernels, content["messages"])
+    return Cubin(capability, base64.b64decode(content["data"]), kernels, tuple(content["messages"]))
 
 
 def merge_signatures(modules: Sequence[PtxModule]) -> tuple[KernelSignature, ...]:
