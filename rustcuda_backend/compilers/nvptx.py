@@ -158,7 +158,10 @@ def _diagnostics(stdout: str) -> Iterator[str]:
 def _is_noise(message: Mapping[str, Any]) -> bool:
     """Whether a message is about our own flags, or only counts what every pass says again."""
     text: str = message["message"]
-    return message["level"] == "warning" and (text.startswith(_OWN_WARNINGS) or text.endswith(" emitted"))
+    ours = any(span["file_name"] == "<crate attribute>" for span in message["spans"])
+    return message["level"] == "warning" and (
+        ours or text.startswith(_OWN_WARNINGS) or text.endswith(" emitted")
+    )
 
 
 def _no_kernels(crate: Crate, capability: Capability) -> CompileError:
