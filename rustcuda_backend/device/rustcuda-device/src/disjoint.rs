@@ -50,13 +50,22 @@ impl<T> DisjointSlice<'_, T> {
     /// The `N` elements from `N` times this thread's index on; fewer at the end, none beyond it.
     #[inline(always)]
     pub fn chunk_mut<const N: usize>(&mut self, index: ThreadIndex<'_>) -> &mut [T] {
-        if index.get() > self.length / N {
-            return &mut [];
-        }
-        let first = N * index.get();
-        let length = (self.length - first).min(N);
-        // SAFETY: in bounds, and chunks of different indices do not overlap.
-        unsafe { slice::from_raw_parts_mut(self.pointer.add(first), length) }
+        // No overflow: memory ends long before.
+        let start = N * index.get().min(self.length);
+        // SAFETY: chunks of different indices do not overlap.
+        unsafe { self.chunk_unchecked_mut::<N>(start) }
+    }
+
+    /// The `N` elements from `start` on; fewer at the end, none beyond it.
+    ///
+    /// # Safety
+    ///
+    /// No other thread may use them while this reference lives.
+    #[inline(always)]
+    pub unsafe fn chunk_unchecked_mut<const N: usize>(&mut self, start: usize) -> &mut [T] {
+        let start = start.min(self.length);
+        // SAFETY: in bounds; the rest is promised by the caller.
+        unsafe { slice::from_raw_parts_mut(self.pointer.add(start), (self.length - start).min(N)) }
     }
 
     /// The element at `index`.

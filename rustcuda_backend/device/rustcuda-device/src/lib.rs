@@ -21,7 +21,7 @@
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(asm_experimental_arch, f16, link_llvm_intrinsics, stdarch_nvptx)
+    feature(asm_experimental_arch, f16, link_llvm_intrinsics, repr_simd, stdarch_nvptx)
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 #![warn(missing_docs)]
@@ -47,7 +47,9 @@ pub use thread::*;
 pub mod prelude {
     pub use crate::disjoint::DisjointSlice;
     pub use crate::math::FloatExt;
-    pub use crate::pack::Pack;
+    #[cfg(target_arch = "nvptx64")]
+    pub use crate::pack::F16x8;
+    pub use crate::pack::{F32x4, Pack};
     pub use crate::shared::{DynamicSharedArray, SharedArray};
     pub use crate::{kernel, launch_bounds, thread, warp};
 }

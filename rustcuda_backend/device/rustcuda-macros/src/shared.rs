@@ -66,7 +66,7 @@ struct Declaration<'a> {
     length: usize,
 }
 
-/// Whether `tokens` begin with a static that is a `SharedArray`.
+/// Whether `tokens` begin with `static mut NAME: type = …::UNINIT;`.
 fn declaration(tokens: &[TokenTree]) -> Option<Declaration<'_>> {
     let [TokenTree::Ident(word), TokenTree::Ident(mutable), TokenTree::Ident(name), colon, rest @ ..] = tokens else {
         return None;
@@ -76,8 +76,7 @@ fn declaration(tokens: &[TokenTree]) -> Option<Declaration<'_>> {
     }
     let equals = rest.iter().position(|token| punct(token) == Some('='))?;
     let semicolon = rest.iter().position(|token| punct(token) == Some(';'))?;
-    let path = rest.iter().take_while(|token| punct(token) != Some('<'));
-    if path.last()?.to_string() != "SharedArray" || semicolon < equals {
+    if semicolon < equals || rest[semicolon - 1].to_string() != "UNINIT" {
         return None;
     }
     Some(Declaration { name, rust_type: rest[..equals].iter().cloned().collect(), length: 4 + semicolon + 1 })

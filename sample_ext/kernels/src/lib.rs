@@ -1,0 +1,9 @@
+//! Five kernels, one a file; all are bound by the speed of memory, so all load and store 16 bytes at
+//! a time where addresses allow it.
+
+mod block;
+mod rmsnorm;
+mod saxpy;
+mod silu_and_mul;
+mod softmax;
+mod transpose;
