@@ -34,8 +34,12 @@ SOURCE = Path(__file__).with_name("kernels.cu")
 # The parameters of each kernel in kernels.cu. A slice is a pointer and its length, as in the Rust ABI.
 PARAMETERS = {
     "saxpy": ("f32", "slice", "slice"),
+    "rmsnorm": ("pointer", "u64", "slice", "pointer", "f32"),
+    "softmax": ("pointer", "pointer", "u64"),
+    "silu_and_mul": ("pointer", "pointer", "u64"),
+    "transpose": ("pointer", "u64", "pointer", "u64", "u64"),
 }
-SCALARS = {"f32": ctypes.c_float, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64}
+SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "u64": ctypes.c_uint64}
 DRIVER = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
 
 
