@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from rustcuda_backend import fatbin, process
-from rustcuda_backend.errors import AssembleError, ToolError
+from rustcuda_backend.errors import AssembleError, FormatError, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,9 +28,11 @@ class _Input(NamedTuple):
     kind: fatbin.Kind
     capability: Capability
     data: bytes
+    compressed: bool = False
 
 
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# Strings in PTX know no escapes.
+_COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def pack(packer: Path, cubins: Sequence[Cubin], ptx: Sequence[PtxModule]) -> bytes:
@@ -68,24 +70,24 @@ def _bare_ptx(text: str) -> bytes:
 
 
 def _check_images(data: bytes, asked: Sequence[_Input], packer: Path) -> None:
-    written = [
-        (image.kind, image.capability.number, _comparable(image.kind, image.data), image.compressed)
-        for image in fatbin.read(data).images
-    ]
-    wanted = [
-        (image.kind, image.capability.number, _comparable(image.kind, image.data), False) for image in asked
-    ]
-    if written != wanted:
+    try:
+        written = fatbin.read(data).images
+    except FormatError as error:
         raise AssembleError(
-            f"the packer was given {_listed(asked)}, but it wrote {_listed(fatbin.read(data).images)}",
+            f"the packer wrote a fatbin that cannot be read: {error.what}", where=str(packer)
+        ) from error
+    if [_comparable(image) for image in written] != [_comparable(image) for image in asked]:
+        raise AssembleError(
+            f"the packer was given {_listed(asked)}, but it wrote {_listed(written)}",
             where=str(packer),
             hint="use the packer of a supported CUDA version",
         )
 
 
-def _comparable(kind: fatbin.Kind, data: bytes) -> list[bytes]:
+def _comparable(image: _Input | fatbin.Image) -> tuple[object, ...]:
     # The packer pads cubins, and takes spaces out of PTX.
-    return data.split() if kind == "ptx" else [data.rstrip(b"\0")]
+    content = image.data.split() if image.kind == "ptx" else image.data.rstrip(b"\0")
+    return image.kind, image.capability.number, content, image.compressed
 
 
 def _listed(images: Iterable[_Input | fatbin.Image]) -> str:

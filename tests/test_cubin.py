@@ -7,7 +7,7 @@ import struct
 import pytest
 from cuda_wheels import VERSIONS, assembled, capabilities, ptx, ptxas
 from elftools.elf.elffile import ELFFile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rustcuda_backend import process
@@ -141,6 +141,7 @@ class TestRealTools:
                     continue
                 assert size > ELFFile(io.BytesIO(data)).header["e_shoff"]
 
+    @settings(deadline=None)
     @given(st.data())
     def test_flipped_bytes(self, version, folder, data):
         cubin = bytearray(assembled(version, Capability(9, 0, "a"), folder))

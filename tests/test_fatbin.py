@@ -7,7 +7,7 @@ import struct
 
 import pytest
 from cuda_wheels import VERSIONS, assembled, capabilities, cuobjdump, ptx, wheel_file
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rustcuda_backend import process
@@ -120,6 +120,7 @@ class TestRealTools:
         assert read(one + other).images == expected
         assert read(one + bytes(8) + other + bytes(5)).images == expected
 
+    @settings(deadline=None)
     @given(st.data())
     def test_flipped_bytes(self, version, folder, data):
         fatbin = bytearray(both(version, folder))
