@@ -41,7 +41,7 @@ class Cubin:
     Attributes:
         capability: What it was assembled for.
         data: The ELF file.
-        kernels: Its kernels, in the order of ptxas's report.
+        kernels: Its kernels, in the order of the PTX.
         messages: What ptxas said that is no plain report: warnings, and notes on lost performance.
     """
 
