@@ -26,6 +26,8 @@
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 #![warn(missing_docs)]
 
+#[cfg(cuda_arch = "90")]
+pub mod bulk;
 pub mod disjoint;
 mod intrinsics;
 pub mod math;

@@ -26,10 +26,7 @@ impl<T, const N: usize, const ALIGN: usize> SharedArray<T, N, ALIGN> {
     /// The initial value of the static. `#[kernel]` takes it out where it makes shared memory; left
     /// anywhere else it would silently be ordinary global memory, hence the error.
     pub const UNINIT: Self = {
-        assert!(
-            !cfg!(target_arch = "nvptx64"),
-            "declare a SharedArray as `static mut NAME: SharedArray<T, N> = SharedArray::UNINIT;` in the body of a #[kernel]"
-        );
+        refuse_global_memory();
         Self { elements: UnsafeCell::new([const { MaybeUninit::uninit() }; N]) }
     };
 
@@ -81,6 +78,14 @@ impl<T, const N: usize, const ALIGN: usize> IndexMut<usize> for SharedArray<T, N
         // SAFETY: promised by whoever used the `static mut`.
         unsafe { &mut *self.as_mut_ptr().add(index) }
     }
+}
+
+/// Fails where `#[kernel]` has not made shared memory of a static.
+pub(crate) const fn refuse_global_memory() {
+    assert!(
+        !cfg!(target_arch = "nvptx64"),
+        "shared memory is declared as `static mut NAME: type = type::UNINIT;` in the body of a #[kernel]"
+    );
 }
 
 /// The shared memory whose size the launch gives, in bytes: `kernel[grid, block, shared_bytes]`.
