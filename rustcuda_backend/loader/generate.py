@@ -280,10 +280,10 @@ def _kernel(signature: KernelSignature, content: LoaderContent) -> str:
 
 def _docstring(text: str, indent: str) -> str:
     """A docstring literal, whatever is in the text."""
-    safe = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    safe = text.replace("\\", "\\\\")
+    if '"""' in safe or safe.endswith('"'):
+        safe = safe.replace('"', '\\"')
     safe = "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in safe)
-    if safe.endswith('"'):
-        safe = safe[:-1] + '\\"'
     first, *rest = safe.split("\n")
     lines = [f'{indent}"""{first}', *(f"{indent}{line}".rstrip() for line in rest)]
     end = '"""\n' if not rest else f'\n{indent}"""\n'

@@ -641,6 +641,7 @@ _TYPESTRS = {
     "|b1": "bool", "|i1": "i8", "|u1": "u8", "<i2": "i16", "<u2": "u16", "<i4": "i32", "<u4": "u32",
     "<i8": "i64", "<u8": "u64", "<f2": "f16", "<f4": "f32", "<f8": "f64", "<V2": "bf16", "|V2": "bf16",
 }  # fmt: skip
+_BOOL_DTYPES = ("bool", "torch.bool")
 _SAME = {"isize": "i64", "usize": "u64"}
 
 # What a zero-length slice points to: Rust wants an aligned address other than null.
@@ -716,6 +717,8 @@ class _Integer(_Scalar):
 
     def _as_int(self, value: Any) -> int:
         self.check_single(value)
+        if str(getattr(value, "dtype", "")) in _BOOL_DTYPES:
+            raise self.wrong_type(value)
         try:
             return int(type(value).__index__(value))
         except (AttributeError, TypeError, ValueError, RuntimeError) as error:
@@ -741,7 +744,7 @@ class _Float(_Scalar):
         self.check_single(value)
         # float() would also read text and drop imaginary parts.
         number = hasattr(value, "__float__") or hasattr(value, "__index__")
-        if not number or isinstance(value, complex):
+        if not number or "complex" in str(getattr(value, "dtype", "")):
             raise self.wrong_type(value)
         try:
             return float(value)
@@ -770,8 +773,8 @@ class _Bool(_Scalar):
     def convert(self, value: Any, values: list[Any]) -> int:
         if type(value) is not bool:
             self.check_single(value)
-            # numpy.bool_, called numpy.bool since numpy 2, and torch and numpy arrays of one bool.
-            if str(getattr(value, "dtype", "")) not in ("bool", "torch.bool"):
+            # numpy.bool_, and torch and numpy arrays of one bool.
+            if str(getattr(value, "dtype", "")) not in _BOOL_DTYPES:
                 raise self.wrong_type(value)
             value = bool(value)
         values.append(value)
@@ -1097,7 +1100,7 @@ class _Launch:
                 if device >= 0:
                     raise kernel.two_devices(arguments)
                 device = at
-        if device != self._stream_device:
+        if device < 0 or (self._stream_device >= 0 and self._stream_device != device):
             device = self._settle_device(device)
         entry = kernel._entries.get(device) or kernel.entry(device)
         if entry is not self._checked:
@@ -1132,17 +1135,12 @@ class _Launch:
                 driver.set_context(earlier)
 
     def _settle_device(self, device: int) -> int:
-        """The GPU to launch on where stream and arguments do not both name one and the same."""
+        """The GPU to launch on where the arguments name none, or another than the stream."""
         if device < 0:
             return self._stream_device if self._stream_device >= 0 else self._kernel._library.current_device()
-        if self._stream_device >= 0:
-            raise ArgumentValueError(
-                self._kernel.__name__,
-                "stream",
-                f"a stream of the arrays' GPU, cuda:{device}",
-                f"one of cuda:{self._stream_device}",
-            )
-        return device
+        wanted = f"a stream of the arrays' GPU, cuda:{device}"
+        got = f"one of cuda:{self._stream_device}"
+        raise ArgumentValueError(self._kernel.__name__, "stream", wanted, got)
 
     def _check(self, entry: _Entry) -> None:
         """Holds the launch against the limits of a GPU, and opts in to much shared memory."""

@@ -1,0 +1,303 @@
+"""Stands for the CUDA driver and torch in tests of the loader: at its seam, and as a C library."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import ctypes
+import sys
+import threading
+import types
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rustcuda_backend.loader import runtime
+from rustcuda_backend.loader.runtime import DriverError
+
+
+def import_loader(path: Path) -> types.ModuleType:
+    """Imports `pkg.kernels_cuda` from a generated file, so that coverage counts for `runtime.py`.
+
+    What runs is the generated text; its copy of the runtime merely goes by the file and lines it came from.
+    """
+    source = Path(runtime.__file__).read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    first = "import os as _os"
+    begin, end = text.index(first), text.index("# ---- What this package brings ----")
+    assert text[begin:end].rstrip() == source[source.index(first) :].rstrip()
+    module = types.ModuleType("pkg.kernels_cuda")
+    module.__file__ = str(path)
+    sys.modules["pkg.kernels_cuda"] = module
+    copied = ast.parse(text[begin:end])
+    ast.increment_lineno(copied, source[: source.index(first)].count("\n"))
+    flags = __future__.annotations.compiler_flag
+    for part, name in (
+        (ast.parse(text[:begin]), str(path)),
+        (copied, runtime.__file__),
+        (ast.parse(text[end:]), str(path)),
+    ):
+        exec(compile(part, name, "exec", flags, dont_inherit=True), vars(module))  # noqa: S102
+    return module
+
+
+# CUdevice_attribute numbers, as on an H200.
+LIMITS = {
+    1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 2**31 - 1, 6: 65535, 7: 65535, 8: 49152, 97: 232448,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One call of cuLaunchKernel, with the bytes that each parameter's address led to."""
+
+    kernel: str
+    device: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    stream: int
+    packed: tuple[bytes, ...]
+
+
+@dataclass
+class FakeDriver:
+    """A driver at the loader's seam that records what it is asked for.
+
+    Attributes:
+        kernels: Name to the sizes in bytes of its parameters.
+        capabilities: One per GPU.
+        cuda: What cuDriverGetVersion says.
+        fail: Driver function to the error it gives.
+        owners: Address to the GPU that it belongs to.
+        error: The loader's own DriverError; each generated module has one.
+    """
+
+    kernels: dict[str, tuple[int, ...]]
+    capabilities: tuple[tuple[int, int], ...] = ((9, 0),)
+    cuda: int = 12080
+    fail: dict[str, tuple[str, int]] = field(default_factory=dict)
+    owners: dict[int, int] = field(default_factory=dict)
+    error: type[Exception] = DriverError
+    calls: list[str] = field(default_factory=list)
+    images: list[tuple[int, bytes]] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    shared_allowed: list[tuple[str, int]] = field(default_factory=list)
+    thread: threading.local = field(default_factory=threading.local)
+
+    def _enter(self, call: str) -> None:
+        self.calls.append(call)
+        if call in self.fail:
+            name, code = self.fail[call]
+            raise self.error(name, code, call)
+
+    def init(self) -> None:
+        self._enter("cuInit")
+
+    def version(self) -> int:
+        return self.cuda
+
+    def device_count(self) -> int:
+        return len(self.capabilities)
+
+    def attribute(self, device: int, attribute: int) -> int:
+        if attribute in (75, 76):
+            return self.capabilities[device][attribute - 75]
+        return LIMITS[attribute]
+
+    def primary_context(self, device: int) -> int:
+        self._enter("cuDevicePrimaryCtxRetain")
+        return 1000 + device
+
+    def current_context(self) -> int:
+        return getattr(self.thread, "context", 0)
+
+    def set_context(self, context: int) -> None:
+        self._enter("cuCtxSetCurrent")
+        self.thread.context = context
+
+    def context_device(self) -> int:
+        return self.current_context() - 1000
+
+    def load_module(self, image: bytes) -> int:
+        self._enter("cuModuleLoadData")
+        self.images.append((self.context_device(), image))
+        return 2000 + self.context_device()
+
+    def function(self, module: int, name: bytes) -> int:
+        assert module == 2000 + self.context_device()
+        self._enter("cuModuleGetFunction")
+        if name.decode() not in self.kernels:
+            raise self.error("CUDA_ERROR_NOT_FOUND", 500, "cuModuleGetFunction")
+        return 3000 + list(self.kernels).index(name.decode())
+
+    def allow_shared(self, function: int, size: int) -> None:
+        self.shared_allowed.append((list(self.kernels)[function - 3000], size))
+
+    def pointer_device(self, address: int) -> int:
+        if address not in self.owners:
+            raise self.error("CUDA_ERROR_INVALID_VALUE", 1, "cuPointerGetAttribute")
+        return self.owners[address]
+
+    def launch(
+        self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
+        shared: int, stream: int, parameters: int,
+    ) -> None:  # fmt: skip
+        self._enter("cuLaunchKernel")
+        kernel, sizes = list(self.kernels.items())[function - 3000]
+        addresses = (ctypes.c_uint64 * len(sizes)).from_address(parameters)
+        assert all(address % 8 == 0 for address in addresses)
+        packed = tuple(ctypes.string_at(at, size) for at, size in zip(addresses, sizes, strict=True))
+        self.launches.append(
+            Launch(kernel, self.context_device(), (gx, gy, gz), (bx, by, bz), shared, stream, packed)
+        )
+
+
+@dataclass
+class FakeTensor:
+    """What the loader looks at in a torch tensor."""
+
+    address: int
+    dtype: str = "torch.float32"
+    index: int = 0
+    is_cuda: bool = True
+    contiguous: bool = True
+    count: int = 6
+    ndim: int = 1
+
+    @property
+    def device(self) -> str:
+        return f"cuda:{self.index}" if self.is_cuda else "cpu"
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def get_device(self) -> int:
+        return self.index if self.is_cuda else -1
+
+    def is_contiguous(self) -> bool:
+        return self.contiguous
+
+    def numel(self) -> int:
+        return self.count
+
+    def stride(self) -> tuple[int, ...]:
+        return (1,) if self.contiguous else (2,)
+
+
+@dataclass
+class CudaArray:
+    """An array of CuPy's or Numba's kind."""
+
+    address: int
+    typestr: str = "<f4"
+    shape: tuple[int, ...] = (6,)
+    strides: tuple[int, ...] | None = None
+    read_only: bool = False
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {
+            "shape": self.shape,
+            "typestr": self.typestr,
+            "data": (self.address, self.read_only),
+            "strides": self.strides,
+            "version": 3,
+        }
+
+
+def fake_torch(*, current: int = 0, cuda: bool = True) -> types.ModuleType:
+    """A module to stand as `torch`: stream 70 + index is each GPU's current one."""
+    torch, torch_c, torch_cuda = (types.ModuleType(name) for name in ("torch", "torch._C", "torch.cuda"))
+    if cuda:
+        vars(torch_c)["_cuda_getCurrentRawStream"] = lambda index: 70 + index
+    vars(torch_cuda)["current_device"] = lambda: current
+    vars(torch).update(_C=torch_c, cuda=torch_cuda)
+    return torch
+
+
+# A driver library for a machine without one: it answers what the loader asks for, and writes each launch
+# to the file $STUB_LOG, with as many bytes of each parameter as $STUB_SIZES says ("4,8").
+STUB_SOURCE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uintptr_t context;
+static FILE *opened(void) { return fopen(getenv("STUB_LOG"), "a"); }
+static int failing(const char *call) {
+    const char *wanted = getenv("STUB_FAIL");
+    return wanted && !strcmp(wanted, call) ? 700 : 0;
+}
+int cuInit(unsigned flags) { return failing("cuInit"); }
+int cuDriverGetVersion(int *version) { *version = 12080; return 0; }
+int cuDeviceGetCount(int *count) { *count = 2; return 0; }
+int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 100000;
+    return 0;
+}
+int cuDevicePrimaryCtxRetain(uintptr_t *result, int device) { *result = 0x7f0000001000 + device; return 0; }
+int cuCtxGetCurrent(uintptr_t *result) { *result = context; return 0; }
+int cuCtxSetCurrent(uintptr_t wanted) { context = wanted; return 0; }
+int cuCtxGetDevice(int *device) { *device = (int)(context & 0xff); return 0; }
+int cuModuleLoadData(uintptr_t *module, const char *image) {
+    FILE *log = opened();
+    fprintf(log, "image %.6s\n", image);
+    fclose(log);
+    *module = 0x7f0000002000;
+    return 0;
+}
+int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char *name) {
+    if (module != 0x7f0000002000 || strcmp(name, "saxpy")) return 500;
+    *function = 0x7f0000003000;
+    return 0;
+}
+int cuFuncSetAttribute(uintptr_t function, int attribute, int value) {
+    FILE *log = opened();
+    fprintf(log, "attribute %lx %d %d\n", function, attribute, value);
+    fclose(log);
+    return 0;
+}
+int cuPointerGetAttribute(int *data, int attribute, uint64_t address) {
+    *data = attribute == 9 ? 1 : -5;
+    return address == 0xbad ? 1 : 0;
+}
+int cuGetErrorName(int error, const char **name) {
+    *name = error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 500 ? "CUDA_ERROR_NOT_FOUND" : 0;
+    return *name ? 0 : 1;
+}
+int cuLaunchKernel(uintptr_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, uintptr_t stream, void **parameters, void **extra) {
+    if (failing("cuLaunchKernel")) return 700;
+    FILE *log = opened();
+    fprintf(log, "launch %lx %u %u %u %u %u %u %u %lx %d %lx", f, gx, gy, gz, bx, by, bz, shared, stream,
+            extra != 0, context);
+    char sizes[200];
+    strcpy(sizes, getenv("STUB_SIZES"));
+    int index = 0;
+    for (char *size = strtok(sizes, ","); size; size = strtok(0, ",")) {
+        fputc(' ', log);
+        for (int byte = 0; byte < atoi(size); byte++)
+            fprintf(log, "%02x", ((unsigned char *)parameters[index])[byte]);
+        index++;
+    }
+    fputc('\n', log);
+    fclose(log);
+    return 0;
+}
+int cuGetProcAddress_v2(const char *symbol, void **result, int version, uint64_t flags, int *status) {
+    *result = dlsym(RTLD_DEFAULT, symbol);
+    if (!*result) {
+        void *self = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+        *result = self ? dlsym(self, symbol) : 0;
+    }
+    if (status) *status = *result ? 0 : 1;
+    return *result ? 0 : 500;
+}
+int cuGetProcAddress(const char *symbol, void **result, int version, uint64_t flags) {
+    return cuGetProcAddress_v2(symbol, result, version, flags, 0);
+}
+"""
