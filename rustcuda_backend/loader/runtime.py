@@ -15,7 +15,9 @@ from _thread import RLock as _RLock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypeVar
+
+    _Result = TypeVar("_Result")
 
     class _Driver(Protocol):
         """The seam to the CUDA driver: plain ints and bytes in and out, `DriverError` on failure."""
@@ -610,7 +612,7 @@ class _Library:
             )
         return data
 
-    def within(self, device: _Device, work: Callable[[], int]) -> int:
+    def within(self, device: _Device, work: Callable[[], _Result]) -> _Result:
         """Does work while a GPU's context is current, and makes the earlier one current again."""
         driver = self.driver
         earlier = driver.current_context()
@@ -986,12 +988,13 @@ class _Kernel:
         if type(launch) is not tuple or not 2 <= len(launch) <= 4:
             wanted = "[grid, block], [grid, block, shared_bytes] or [grid, block, shared_bytes, stream]"
             raise ArgumentTypeError(self.__name__, "", wanted, f"[{launch!r}]")
-        grid, block, shared, stream = (*launch, 0, None)[:4] if len(launch) < 4 else launch
+        grid, block = launch[0], launch[1]
+        shared = launch[2] if len(launch) > 2 else 0
+        stream = launch[3] if len(launch) > 3 else None
         if type(shared) is not int or shared < 0:
             shared = _whole(self.__name__, "shared_bytes", shared, 0)
-        return _Launch(
-            self, _extent(self.__name__, "grid", grid), _extent(self.__name__, "block", block), shared, stream
-        )
+        name = self.__name__
+        return _Launch(self, _extent(name, "grid", grid), _extent(name, "block", block), shared, stream)
 
     @property
     def marshaller(self) -> _Marshaller:
@@ -1144,24 +1147,44 @@ class _Launch:
 
     def _check(self, entry: _Entry) -> None:
         """Holds the launch against the limits of a GPU, and opts in to much shared memory."""
-        name = self._kernel.__name__
-        threads = self._block[0] * self._block[1] * self._block[2]
-        numbers = (*self._block, *self._grid, threads)
+        gx, gy, gz = self._grid
+        bx, by, bz = self._block
+        threads = bx * by * bz
+        most_bx, most_by, most_bz, most_gx, most_gy, most_gz, most_threads = entry.device.limits
+        if (
+            threads > (self._kernel._most_threads or most_threads)
+            or threads > most_threads
+            or (bx > most_bx or by > most_by or bz > most_bz)
+            or (gx > most_gx or gy > most_gy or gz > most_gz)
+        ):
+            raise self._too_large(entry, (bx, by, bz, gx, gy, gz, threads))
+        if self._shared > entry.shared:
+            self._allow_shared(entry)
+        self._checked = entry
+
+    def _too_large(self, entry: _Entry, numbers: tuple[int, ...]) -> LaunchTooLarge:
+        """The error for the first number that exceeds its limit."""
+        name, most_threads = self._kernel.__name__, self._kernel._most_threads
         for number, most, (_, limit) in zip(numbers, entry.device.limits, _LIMITS):  # noqa: B905
             if number > most:
-                raise LaunchTooLarge(name, limit, f"{number}", f"{most}")
-        bound = self._kernel._most_threads
-        if bound and threads > bound:
-            raise LaunchTooLarge(name, "threads per block", f"{threads}", f"{bound} (its launch bounds)")
-        if self._shared > entry.device.shared_optin:
+                return LaunchTooLarge(name, limit, f"{number}", f"{most}")
+        most_text = f"{most_threads} (its launch bounds)"
+        return LaunchTooLarge(name, "threads per block", f"{numbers[-1]}", most_text)
+
+    def _allow_shared(self, entry: _Entry) -> None:
+        """Opts in to more dynamic shared memory than a kernel gets unasked."""
+        most = entry.device.shared_optin
+        if self._shared > most:
             limit = "bytes of shared memory per block"
-            raise LaunchTooLarge(name, limit, f"{self._shared}", f"{entry.device.shared_optin}")
+            raise LaunchTooLarge(self._kernel.__name__, limit, f"{self._shared}", f"{most}")
         library = self._kernel._library
         with library.lock:
+            # Another thread may have allowed more in the meantime.
             if self._shared > entry.shared:
-                library.driver.allow_shared(entry.function, self._shared)
+                library.within(
+                    entry.device, lambda: library.driver.allow_shared(entry.function, self._shared)
+                )
                 entry.shared = self._shared
-        self._checked = entry
 
 
 def _extent(kernel: str, what: str, value: Any) -> tuple[int, int, int]:
