@@ -674,9 +674,23 @@ def test_driver_too_old(make: Any, gpu: Any, has: int, version: str, message: st
     assert not loaded.driver.images
 
 
+def test_a_driver_that_does_not_know_this_version_of_ptx(make: Any) -> None:
+    loaded = make(
+        content(SAXPY, capabilities="9.0+PTX"),
+        capabilities=((12, 0),),
+        fail={"cuModuleLoadData": ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", 222)},
+    )
+    with pytest.raises(loaded.module.DriverTooOld) as caught:
+        loaded.module.load(0)
+    assert str(caught.value) == (
+        "the NVIDIA driver supports CUDA 12.8, but PTX 9.0 from CUDA 12.9 needs a driver for CUDA 12.9 "
+        "or newer: update the driver"
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
-    [(209, "NoImage"), (222, "DriverTooOld"), (2, "DriverError")],
+    [(209, "NoImage"), (2, "DriverError")],
 )
 def test_what_loading_may_answer(make: Any, code: int, expected: str) -> None:
     loaded = make(fail={"cuModuleLoadData": ("CUDA_ERROR_X", code)})
@@ -878,13 +892,15 @@ def python(folder: Path, code: str, **environment: str) -> subprocess.CompletedP
 
 
 def test_importing_pulls_in_nothing(tmp_path: Path) -> None:
-    write(tmp_path, generate(content(*SIGNATURES)))
+    folder = tmp_path / "a b" / "ü"
+    folder.mkdir(parents=True)
+    write(folder, generate(content(*SIGNATURES)))
     code = (
         "import sys; before = set(sys.modules)\n"
         "import pkg.kernels_cuda as k; k.saxpy[1, 32]; repr(k.saxpy)\n"
         "print(*sorted(set(sys.modules) - before))\n"
     )
-    done = python(tmp_path, code)
+    done = python(folder, code, PYTHONUTF8="0", LC_ALL="C")
     assert done.stderr == ""
     assert set(done.stdout.split()) <= {"pkg", "pkg.kernels_cuda", "__future__"}
 
@@ -1062,6 +1078,16 @@ def test_mypy_knows_right_calls_from_wrong_ones(tmp_path: Path) -> None:
     )
     found = {line.split(": error")[0] for line in done.stdout.splitlines() if ": error:" in line}
     assert found == {f"uses.py:{number}" for number in range(first_wrong, len(lines) + 1)}, done.stdout
+
+
+def test_the_stub_says_what_the_module_has(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    write(tmp_path, generate(content(*SIGNATURES)))
+    command = [sys.executable, "-m", "mypy.stubtest", "pkg.kernels_cuda"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_random_scalars_match_struct(loaded: Loaded) -> None:

@@ -54,10 +54,10 @@ class _TorchStream(Protocol):
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...
 
-_Array: TypeAlias = _Tensor | _CudaArray
-_Pointer: TypeAlias = _Array | SupportsIndex | None
-_Integer: TypeAlias = SupportsIndex
-_Float: TypeAlias = SupportsFloat | SupportsIndex
+_ArrayLike: TypeAlias = _Tensor | _CudaArray
+_PointerLike: TypeAlias = _ArrayLike | SupportsIndex | None
+_IntLike: TypeAlias = SupportsIndex
+_FloatLike: TypeAlias = SupportsFloat | SupportsIndex
 _Extent: TypeAlias = (
     SupportsIndex
     | tuple[SupportsIndex]
@@ -349,9 +349,9 @@ def _kernel_stub(signature: KernelSignature) -> str:
 
 def _python_type(parameter: Parameter) -> str:
     if parameter.kind == "slice":
-        return "_Array"
+        return "_ArrayLike"
     if parameter.kind == "pointer":
-        return "_Pointer"
+        return "_PointerLike"
     if parameter.dtype == "bool":
         return "bool"
-    return "_Float" if parameter.dtype in _FLOATS else "_Integer"
+    return "_FloatLike" if parameter.dtype in _FLOATS else "_IntLike"

@@ -123,7 +123,7 @@ class DriverTooOld(KernelError):  # noqa: N818
     Attributes:
         has: The CUDA version of the driver, as cuDriverGetVersion gives it, e.g. 11040.
         needs: The CUDA version that it must have at least.
-        branch: The first driver branch that has it, e.g. 525.
+        branch: The first driver branch that has it, e.g. 525; 0 where it is not known.
     """
 
     def __init__(self, has: int, needs: int, branch: int, why: str) -> None:
@@ -131,10 +131,12 @@ class DriverTooOld(KernelError):  # noqa: N818
         self.has, self.needs, self.branch, self.why = has, needs, branch, why
 
     def __str__(self) -> str:
-        return (
-            f"the NVIDIA driver supports CUDA {_cuda_name(self.has)}, but {self.why} needs driver "
-            f"{self.branch} or newer (CUDA {_cuda_name(self.needs)}): update the driver"
+        needs = f"CUDA {_cuda_name(self.needs)}"
+        driver = (
+            f"driver {self.branch} or newer ({needs})" if self.branch else f"a driver for {needs} or newer"
         )
+        has = _cuda_name(self.has)
+        return f"the NVIDIA driver supports CUDA {has}, but {self.why} needs {driver}: update the driver"
 
 
 class FatbinMismatch(KernelError):  # noqa: N818
@@ -577,9 +579,8 @@ class _Library:
         image, kind = choice
         version = driver.version()
         built = f"{kind} {image.name} from CUDA {self.cuda}"
-        too_old = DriverTooOld(version, image.cuda, image.branch, built)
         if version < image.cuda:
-            raise too_old
+            raise DriverTooOld(version, image.cuda, image.branch, built)
         data = self._read()
         device = _Device(driver, index, capability, image)
         try:
@@ -588,7 +589,10 @@ class _Library:
             if error.code == _NO_BINARY:
                 raise self._no_image(capability) from error
             if error.code == _UNSUPPORTED_PTX_VERSION:
-                raise too_old from error
+                # The driver knows the GPU, but not yet this version of PTX; that of its own release it does.
+                major_cuda, _, minor_cuda = self.cuda.partition(".")
+                needs = int(major_cuda) * 1000 + int(minor_cuda) * 10
+                raise DriverTooOld(version, needs, 0, built) from error
             raise
         return device
 
@@ -794,7 +798,7 @@ class _Array(_Parameter):
         self.fitting: set[object] = set()
 
     def check_tensor(self, value: Any) -> None:
-        if not value.is_cuda:
+        if not getattr(value, "is_cuda", False):
             raise self.wrong_value(f"{self.rust} on a GPU", _came(value), "move it there with .cuda()")
         if value.dtype not in self.fitting:
             name = str(value.dtype).rpartition(".")[2]
