@@ -82,7 +82,7 @@ class Cubin:
     """The kernels of a cubin, launched through the driver on torch's context and stream."""
 
     def __init__(self, image: bytes) -> None:
-        torch.cuda.current_stream().synchronize()  # torch's context is made and current after this
+        torch.zeros(1, device="cuda")  # makes torch's context, and makes it this thread's
         self._driver = ctypes.CDLL(DRIVER)
         self._module = ctypes.c_void_p()
         self._check(self._driver.cuModuleLoadData(ctypes.byref(self._module), image))

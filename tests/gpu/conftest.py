@@ -1,4 +1,9 @@
-"""What the tests here need: torch, a GPU, and the sample's wheel, installed in this environment."""
+"""What the tests here need: torch, a GPU, and the sample's wheel, installed in this environment.
+
+Neither the backend nor Rust has to be there; on a machine without them:
+
+    pytest --confcutdir tests/gpu tests/gpu sample_ext/tests
+"""
 
 from __future__ import annotations
 
