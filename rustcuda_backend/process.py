@@ -14,6 +14,11 @@ from pathlib import Path
 _POSIX = os.name == "posix"
 _live: set[subprocess.Popen[bytes]] = set()
 _lock = threading.Lock()
+_ending = threading.Event()
+
+
+class EndedError(Exception):
+    """The program was ended, or not even started, since the build is over; nobody's failure."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +54,11 @@ def run(
 
     Raises:
         OSError: The program could not be started.
+        EndedError: `end_all` was called meanwhile.
         KeyboardInterrupt: The user's; the program has been ended by then.
     """
     command = tuple(str(argument) for argument in argv)
-    # A group of its own, so that ending the program also ends what it started (cargo's rustc's).
-    with subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=None if env is None else dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=_POSIX,
-    ) as child:
-        with _lock:
-            _live.add(child)
+    with _start(command, cwd, env) as child:
         try:
             stdout, stderr = child.communicate()
         except BaseException:
@@ -72,14 +67,41 @@ def run(
         finally:
             with _lock:
                 _live.discard(child)
+    if _ending.is_set():
+        raise EndedError(command[0])
     return Finished(
         command, child.returncode, stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
     )
 
 
-def end_all() -> None:
-    """Ends every program that is still running, with all that it started."""
+def _start(
+    command: tuple[str, ...], cwd: Path | None, env: Mapping[str, str] | None
+) -> subprocess.Popen[bytes]:
+    # Under the lock, so that no program starts behind the back of `end_all`.
     with _lock:
+        if _ending.is_set():
+            raise EndedError(command[0])
+        child = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=None if env is None else dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # A group of its own: ending the program also ends what it started (cargo's rustc's).
+            start_new_session=_POSIX,
+        )
+        _live.add(child)
+        return child
+
+
+def end_all() -> None:
+    """Ends every program that is still running, with all that it started; no other can start.
+
+    That holds until the block of `ending_children` is left.
+    """
+    with _lock:
+        _ending.set()
         children = tuple(_live)
     for child in children:
         _end(child)
@@ -97,6 +119,7 @@ def ending_children() -> Iterator[None]:
         end_all()
         raise
     finally:
+        _ending.clear()
         if previous is not None:
             signal.signal(signal.SIGTERM, previous)
 

@@ -60,7 +60,7 @@ def _key(toolchain: RustToolchain, libdevice: Path) -> str:
 def _make(toolchain: RustToolchain, libdevice: Path, folder: Path) -> None:
     libraries = folder / "lib" / "rustlib" / TARGET / "lib"
     libraries.mkdir(parents=True)
-    compiled = toolchain.target_libraries or _compile_core(toolchain, folder / "build")
+    compiled = toolchain.target_libraries or _core(toolchain)
     for name in _LIBRARIES:
         for path in sorted(compiled.glob(f"lib{name}-*.r*")):
             shutil.copyfile(path, libraries / path.name)
@@ -77,11 +77,17 @@ def _make(toolchain: RustToolchain, libdevice: Path, folder: Path) -> None:
             "nv.rcgu.o": libdevice.read_bytes(),
         },
     )
-    shutil.rmtree(folder / "build", ignore_errors=True)
 
 
-def _compile_core(toolchain: RustToolchain, work: Path) -> Path:
-    """Compiles `core` and `alloc` from the toolchain's own source; returns the folder of rlibs."""
+def _core(toolchain: RustToolchain) -> Path:
+    """The compiled libraries, which are the slow part and serve every libdevice."""
+    key = cache.digest(_RECIPE, toolchain.verbose_version)
+    return cache.folder("core", key, lambda folder: _compile_core(toolchain, folder))
+
+
+def _compile_core(toolchain: RustToolchain, folder: Path) -> None:
+    """Compiles `core` and `alloc` from the toolchain's own source into a folder of rlibs."""
+    work = folder / "build"
     work.mkdir()
     (work / "Cargo.toml").write_text(_EMPTY_MANIFEST, encoding="utf-8")
     (work / "lib.rs").write_text("#![no_std]\n", encoding="utf-8")
@@ -114,7 +120,10 @@ def _compile_core(toolchain: RustToolchain, work: Path) -> Path:
             hint="install another Rust toolchain, or one with the target's libraries:\n"
             f"rustup target add {TARGET}",
         )
-    return work / "target" / TARGET / "release" / "deps"
+    for name in _LIBRARIES:
+        for path in (work / "target" / TARGET / "release" / "deps").glob(f"lib{name}-*.r*"):
+            path.replace(folder / path.name)
+    shutil.rmtree(work)
 
 
 def clean_environment() -> dict[str, str]:

@@ -62,7 +62,7 @@ fn panic(_: &core::panic::PanicInfo) -> ! { unsafe { core::arch::nvptx::trap() }
 """
 PLAIN_KERNEL = """\
 #[unsafe(no_mangle)]
-pub unsafe extern "ptx-kernel" fn set(out: *mut u32, value: u32) { unsafe { *out = value } }
+pub unsafe extern "ptx-kernel" fn store(out: *mut u32, value: u32) { unsafe { *out = value } }
 """
 MANIFEST = """\
 [package]

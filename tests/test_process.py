@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -59,7 +60,12 @@ def _start_family(folder: Path) -> tuple[threading.Thread, list[int], list[proce
     mark = folder / "pids"
     results: list[process.Finished] = []
     argv = [*python(_FAMILY), str(mark)]
-    thread = threading.Thread(target=lambda: results.append(process.run(argv)))
+
+    def work() -> None:
+        with contextlib.suppress(process.EndedError):
+            results.append(process.run(argv))
+
+    thread = threading.Thread(target=work)
     thread.start()
     done = folder / "pids.done"
     while not done.exists():
@@ -69,10 +75,14 @@ def _start_family(folder: Path) -> tuple[threading.Thread, list[int], list[proce
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 def test_ending_all_ends_the_programs_and_what_they_started(tmp_path: Path) -> None:
-    thread, pids, results = _start_family(tmp_path)
-    process.end_all()
-    thread.join()
-    assert not results[0].ok
+    with process.ending_children():
+        thread, pids, results = _start_family(tmp_path)
+        process.end_all()
+        thread.join()
+        with pytest.raises(process.EndedError):
+            process.run(python("print()"))
+    assert results == []
+    assert process.run(python("print()")).ok
     while any(_alive(pid) for pid in pids):
         thread.join(0.01)
 

@@ -1,0 +1,467 @@
+"""The whole way from a crate to the module's files, with the real compiler, ptxas and packer."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
+
+from rustcuda_backend import fatbin, pipeline, process
+from rustcuda_backend.capability import all_cfg_values, parse_list
+from rustcuda_backend.errors import AssembleError, CompileError, RustcudaError, SettingsError, SignatureError
+from rustcuda_backend.pipeline import Kernels
+from rustcuda_backend.report import Report
+from rustcuda_backend.rust import TARGET
+from rustcuda_backend.settings import read_settings, read_table
+
+
+def build(project: Path, capabilities: str = "8.0", environ: dict[str, str] | None = None) -> Kernels:
+    config = {"capabilities": capabilities}
+    settings = read_settings(read_table(project) or {}, config, {})
+    environ = {**os.environ, **(environ or {})}
+    return pipeline.build(project, "some_package.kernels_cuda", settings, Report(settings.verbose), environ)
+
+
+def images(kernels: Kernels) -> list[str]:
+    return [f"{image.kind} {image.capability.name}" for image in fatbin.read(kernels.fatbin).images]
+
+
+def compiled_ptx(project: Path, sm: str = "sm_80") -> str:
+    return (project / f"kernels/target/rustcuda/{sm}/some_kernels.ptx").read_text(encoding="utf-8")
+
+
+def constants(ptx: str) -> list[int]:
+    """The numbers that kernels store, in order of the text."""
+    return [int(number) for number in re.findall(r"st\.(?:global\.)?b32\s+\[%rd\d+(?:\+\d+)?\], (\d+);", ptx)]
+
+
+def test_a_cubin_for_each_capability_and_ptx_only_where_asked(make_project: MakeProject) -> None:
+    kernels = build(make_project(), "7.5 9.0a 10.0f+PTX 9.0+PTX")
+    assert images(kernels) == [
+        "sass 7.5",
+        "sass 9.0",
+        "sass 9.0a",
+        "sass 10.0f",
+        "ptx 9.0",
+        "ptx 10.0f",
+    ]
+    assert not any(image.compressed for image in fatbin.read(kernels.fatbin).images)
+    digest = hashlib.sha256(kernels.fatbin).hexdigest()
+    assert digest in kernels.loader.python
+    ast.parse(kernels.loader.python, feature_version=(3, 10))
+    ast.parse(kernels.loader.stub, feature_version=(3, 10))
+    assert set(kernels.files("x")) == {"x.py", "x.pyi", "x.fatbin"}
+
+
+ARCH = (
+    "\n".join(f'    if cfg!(cuda_arch = "{value}") {{ sum += {2**bit} }}' for bit, value in enumerate(("70", "75", "80", "86", "90", "90a", "100", "100a", "100f", "103", "103f", "120")))
+)  # fmt: skip
+
+
+def test_cfgs_are_cumulative_in_the_crate_and_in_its_dependencies(make_project: MakeProject) -> None:
+    function = "pub fn sum() -> u32 {\n    let mut sum = 0;\n" + ARCH + "\n    sum\n}\n"
+    kernel = """\
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn sums(out: *mut u32) {
+    unsafe { *out = sum(); *out.add(1) = 4096 + dependency::sum() }
+}
+"""
+    project = make_project(
+        PLAIN_HEAD + function + kernel,
+        manifest=MANIFEST + '[dependencies]\ndependency = { path = "dependency" }\n',
+        files={
+            "kernels/dependency/Cargo.toml": '[package]\nname = "dependency"\nedition = "2021"\n',
+            "kernels/dependency/src/lib.rs": "#![no_std]\n" + function,
+        },
+    )
+    names = ("70", "75", "80", "86", "90", "90a", "100", "100a", "100f", "103", "103f", "120")
+    build(project, "7.0 7.5 8.9 9.0 9.0a 10.0 10.0a 10.3f 12.0")
+    seen = set()
+    for capability in parse_list("7.0 7.5 8.9 9.0 9.0a 10.0 10.0a 10.3f 12.0"):
+        expected = sum(2 ** names.index(value) for value in capability.cfg_values() if value in names)
+        assert constants(compiled_ptx(project, capability.sm)) == [expected, 4096 + expected]
+        seen.add(expected)
+    assert len(seen) == 9, "a constant of its own for every capability"
+
+
+def test_a_typo_in_a_cuda_arch_gets_rustcs_warning(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL.replace("*out = value", 'if cfg!(cuda_arch = "95") { *out = value }')
+    build(make_project(source), "8.0 9.0")
+    said = capfd.readouterr().err
+    assert said.count("unexpected `cfg` condition value: `95`") == 1, "each warning once, not once a pass"
+    assert "`120f`" in said or '"120f"' in said or "and 2" in said
+    assert "crate attribute" not in said
+    assert "ptx80" not in said
+
+
+def test_progress_and_the_closing_table(make_project: MakeProject, capfd: pytest.CaptureFixture[str]) -> None:
+    build(make_project(), "8.0 12.0+PTX", {"MAX_JOBS": "1"})
+    lines = capfd.readouterr().err.splitlines()
+    assert all(line.startswith("rustcuda: ") for line in lines)
+    text = "\n".join(lines)
+    assert "some-kernels: 2 capabilities from config setting -C capabilities, 1 at a time" in text
+    for step in (r"[1/5] sm_80 compiled in", r"[4/5] sm_120 assembled in", "[5/5] packed"):
+        assert step in text
+    rows = [line.split()[1:] for line in lines if " SASS " in line or " PTX " in line]
+    assert [row[:3] for row in rows] == [["8.0", "SASS", "1"], ["12.0", "SASS", "1"], ["12.0", "PTX", "1"]]
+    assert [row[-1] for row in rows] == ["525", "570", "570"]
+    assert int(rows[0][3]) >= 4, "registers"
+    assert re.search(r"rustc 1\.\d+\.\d+", text)
+    assert re.search(r"ptxas 12\.9\.\d+ \(.*; .*\)", text)
+
+
+def test_cuda_13(make_project: MakeProject, capfd: pytest.CaptureFixture[str]) -> None:
+    kernels = build(make_project(settings='cuda-version = "13.0"'), "7.5 11.0f 12.1+PTX")
+    assert images(kernels) == ["sass 7.5", "sass 11.0f", "sass 12.1", "ptx 12.1"]
+    assert "ptxas 13.0" in capfd.readouterr().err
+
+
+def test_nothing_is_done_twice_and_a_lost_file_is_made_again(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project()
+    first = build(project)
+    commands = []
+    run = process.run
+
+    def recording(argv, **options):  # type: ignore[no-untyped-def]
+        commands.append([str(argument) for argument in argv])
+        return run(argv, **options)
+
+    monkeypatch.setattr(process, "run", recording)
+    ptx = project / "kernels/target/rustcuda/sm_80/some_kernels.ptx"
+    written = ptx.stat().st_mtime_ns
+    assert build(project) == first
+    assert not any("-arch=sm_80" in command for command in commands), "ptxas ran again"
+    assert ptx.stat().st_mtime_ns == written, "rustc ran again"
+    ptx.unlink()
+    assert build(project) == first
+
+
+def test_another_source_makes_another_wheel(make_project: MakeProject) -> None:
+    project = make_project()
+    first = build(project)
+    source = project / "kernels/src/lib.rs"
+    source.write_text(source.read_text(encoding="utf-8").replace("= value", "= value + 1"), encoding="utf-8")
+    # cargo compares times of the file system's resolution
+    os.utime(source, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns + 2_000_000_000))
+    assert build(project).fatbin != first.fatbin
+
+
+def test_the_same_kernels_in_another_place_give_the_same_files(make_project: MakeProject) -> None:
+    helper = """\
+#[inline(never)]
+fn helper(out: *mut u32, value: u32) { if value > 9 { panic!("too large: {value}") } unsafe { *out = value } }
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn checked(out: *mut u32, value: u32) { helper(out, value); helper(out, value + 1) }
+"""
+    first = build(make_project(PLAIN_HEAD + helper, folder="a b/ü", settings="lineinfo = true"))
+    second = build(make_project(PLAIN_HEAD + helper, folder="other", settings="lineinfo = true"))
+    assert first == second
+    assert b"lib.rs" in first.fatbin, "line information"
+    for private in (b"/tmp", b"a b", str(Path.home()).encode(), b"other"):
+        assert private not in first.fatbin
+
+
+def test_lineinfo_is_not_there_unasked(make_project: MakeProject) -> None:
+    manifest = MANIFEST + "[profile.release]\ndebug = true\n"
+    assert b"lib.rs" not in build(make_project(manifest=manifest)).fatbin
+
+
+MATH = """\
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn math(x: *mut f32, a: f32, b: f32) {
+    unsafe { *x = *x * a + b; *x.add(1) = a / *x; *x.add(2) = core::intrinsics::sqrtf32(b) }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "present", "absent"),
+    [
+        ("", ["fma.rn.f32", "div.rn.f32", "sqrt.rn.f32"], []),
+        ("fmad = false", ["mul.rn.f32", "add.rn.f32"], ["fma.rn"]),
+        ("prec-div = false", ["div.full.f32"], ["div.rn"]),
+        ("prec-sqrt = false", ["sqrt.approx.f32"], ["sqrt.rn"]),
+    ],
+)
+def test_nvccs_switches_for_arithmetic(
+    make_project: MakeProject, settings: str, present: list[str], absent: list[str]
+) -> None:
+    source = PLAIN_HEAD.replace("stdarch_nvptx", "stdarch_nvptx, core_intrinsics") + MATH
+    project = make_project("#![allow(internal_features)]\n" + source, settings=settings)
+    build(project)
+    text = compiled_ptx(project)
+    assert [word for word in present if word in text] == present
+    assert [word for word in absent if word in text] == []
+
+
+def test_features_profiles_and_cargos_arguments_reach_cargo(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL + '#[cfg(feature = "more")]\n' + PLAIN_KERNEL.replace("store", "more")
+    source += "#[cfg(debug_assertions)]\n" + PLAIN_KERNEL.replace("store", "debug")
+    manifest = MANIFEST + '[features]\nmore = []\n[profile.gpu]\ninherits = "release"\n'
+    project = make_project(
+        source,
+        manifest=manifest,
+        settings="features = ['more']\nprofile = 'gpu'\n"
+        "cargo-args = ['--config', 'profile.gpu.debug-assertions=true']",
+    )
+    build(project)
+    assert set(re.findall(r"\.entry (\w+)", compiled_ptx(project))) == {"store", "more", "debug"}
+
+
+def test_ptxas_arguments_reach_ptxas(make_project: MakeProject) -> None:
+    first = build(make_project(folder="a"))
+    second = build(make_project(folder="b", settings="ptxas-args = ['-O0']"))
+    assert first.fatbin != second.fatbin
+
+
+def test_the_users_own_rustflags_hold_in_every_pass(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL.replace("= value", "= if cfg!(mine) { 77 } else { 5 }")
+    config = {"kernels/.cargo/config.toml": "[build]\nrustflags = ['--cfg=mine', '--check-cfg=cfg(mine)']\n"}
+    project = make_project(source, files=config)
+    build(project)
+    assert constants(compiled_ptx(project)) == [77]
+    build(project, environ={"RUSTFLAGS": ""})
+    assert constants(compiled_ptx(project)) == [5], "as in cargo, an empty RUSTFLAGS hides the file's"
+
+
+def test_a_build_target_or_target_folder_of_the_users_does_not_matter(
+    make_project: MakeProject, tmp_path: Path
+) -> None:
+    environ = {"CARGO_BUILD_TARGET": "x86_64-unknown-linux-gnu", "CARGO_TARGET_DIR": str(tmp_path / "t")}
+    project = make_project()
+    assert images(build(project, environ=environ)) == ["sass 8.0"]
+    assert (tmp_path / "t/rustcuda/sm_80/some_kernels.ptx").is_file()
+    assert not (project / "kernels/target").exists()
+
+
+def test_workspace_build_script_proc_macro_statics_and_wide_integers(make_project: MakeProject) -> None:
+    source = (
+        PLAIN_HEAD
+        + """\
+static TABLE: [u32; 4] = [1, 2, 3, 4];
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn wide(out: *mut u64, a: u64, i: usize) {
+    let product = u128::from(a) * u128::from(a) / 7;
+    unsafe { *out = (product >> 64) as u64 + u64::from(TABLE[i & 3]) + made::seven!() }
+    if cfg!(from_build_script) { unsafe { *out.add(1) = 12345 } }
+}
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn compare(out: *mut bool, a: *const u8, n: usize) {
+    unsafe { *out = core::slice::from_raw_parts(a, n) == b"some bytes to compare" }
+}
+"""
+    )
+    member = MANIFEST.replace("[workspace]\n", '[dependencies]\nmade = { path = "../../made" }\n')
+    project = make_project(
+        source,
+        files={
+            "Cargo.toml": '[workspace]\nmembers = ["crates/*", "made"]\nresolver = "3"\n',
+            "crates/k/Cargo.toml": member,
+            "crates/k/src/lib.rs": source,
+            "crates/k/build.rs": 'fn main() { println!("cargo::rustc-check-cfg=cfg(from_build_script)");'
+            'println!("cargo::rustc-cfg=from_build_script"); '
+            'assert_eq!(std::env::var("RUSTC_BOOTSTRAP").ok().as_deref().unwrap_or("").contains(\'1\'), false); }',
+            "made/Cargo.toml": '[package]\nname = "made"\nedition = "2024"\n[lib]\nproc-macro = true\n',
+            "made/src/lib.rs": "#[proc_macro] pub fn seven(_: proc_macro::TokenStream) -> proc_macro::TokenStream"
+            ' { "7".parse().unwrap() }',
+        },
+    )
+    table = (project / "pyproject.toml").read_text(encoding="utf-8")
+    table = table.replace('crate = "kernels"', 'crate = "crates/k"')
+    (project / "pyproject.toml").write_text(table, encoding="utf-8")
+    build(project)
+    text = (project / "target/rustcuda/sm_80/some_kernels.ptx").read_text(encoding="utf-8")
+    assert set(re.findall(r"\.entry (\w+)", text)) == {"wide", "compare"}
+    assert "12345" in text
+    assert "call" not in text, "memcmp is inlined"
+
+
+# --- bad input -------------------------------------------------------------------------------------------
+
+
+def failing(project: Path, kind: type[RustcudaError], capabilities: str = "8.0") -> RustcudaError:
+    with pytest.raises(kind) as raised:
+        build(project, capabilities)
+    return raised.value
+
+
+def test_a_crate_that_does_not_compile(make_project: MakeProject, capfd: pytest.CaptureFixture[str]) -> None:
+    project = make_project(PLAIN_HEAD + PLAIN_KERNEL.replace("= value", "= valu"))
+    error = failing(project, CompileError, "8.0 9.0 10.0")
+    assert re.fullmatch(r"the kernel crate does not compile for capability (8|9|10)\.0", error.what)
+    assert error.where == str(project / "kernels/Cargo.toml")
+    said = capfd.readouterr().err
+    assert said.count("cannot find value `valu` in this scope") == 1
+    assert "src/lib.rs:6" in said
+    assert "could not compile `some-kernels`" in said
+    assert not list(project.rglob("*.fatbin"))
+
+
+def test_rustcs_colours_are_kept_for_a_terminal(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(PLAIN_HEAD + "fn broken(")
+    failing(project, CompileError)
+    assert "\x1b[" not in capfd.readouterr().err
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    failing(project, CompileError)
+    assert "\x1b[" in capfd.readouterr().err
+
+
+def test_a_crate_without_kernels(make_project: MakeProject) -> None:
+    error = failing(make_project(PLAIN_HEAD), CompileError)
+    assert error.what == "the crate 'some-kernels' has no kernels (capability 8.0)"
+    assert "#[kernel]" in error.hint
+
+
+def test_two_kernels_of_one_name(make_project: MakeProject, capfd: pytest.CaptureFixture[str]) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL + "mod other {\n" + PLAIN_KERNEL + "}\n"
+    failing(make_project(source), CompileError)
+    assert "symbol `store` is already defined" in capfd.readouterr().err
+
+
+def test_two_kernels_of_one_name_in_two_crates(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str]
+) -> None:
+    dependency = "#![no_std]\n#![feature(abi_ptx)]\n" + PLAIN_KERNEL
+    project = make_project(
+        PLAIN_HEAD + "use dependency as _;\n" + PLAIN_KERNEL,
+        manifest=MANIFEST + '[dependencies]\ndependency = { path = "dependency" }\n',
+        files={
+            "kernels/dependency/Cargo.toml": '[package]\nname = "dependency"\nedition = "2024"\n',
+            "kernels/dependency/src/lib.rs": dependency,
+        },
+    )
+    failing(project, CompileError)
+    assert "store" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("parameter", ["pair: (u32, f32)", "array: [u32; 4]", "slice: &[f32]", "big: u128"])
+def test_a_plain_kernel_that_cannot_be_launched(make_project: MakeProject, parameter: str) -> None:
+    name = parameter.partition(":")[0]
+    kernel = f'#[unsafe(no_mangle)] pub extern "ptx-kernel" fn odd(out: *mut u8, {parameter}) {{ unsafe {{ *out = *(&raw const {name}).cast() }} }}\n'
+    error = failing(
+        make_project("#![allow(improper_ctypes_definitions)]\n" + PLAIN_HEAD + kernel), SignatureError
+    )
+    assert "odd" in error.where
+    assert "#[kernel]" in error.hint
+
+
+def test_one_name_with_two_signatures(make_project: MakeProject) -> None:
+    other = PLAIN_KERNEL.replace("value: u32", "value: u64").replace("= value", "= value as u32")
+    source = f'{PLAIN_HEAD}#[cfg(cuda_arch = "90")]\n{PLAIN_KERNEL}#[cfg(not(cuda_arch = "90"))]\n{other}'
+    error = failing(make_project(source), SignatureError, "8.0 9.0")
+    assert error.what == "kernel 'store' has other parameters for 9.0 than for 8.0"
+
+
+def test_a_kernel_that_some_capabilities_lack_is_in_the_union(make_project: MakeProject) -> None:
+    source = (
+        PLAIN_HEAD + PLAIN_KERNEL + '#[cfg(cuda_arch = "90")]\n' + PLAIN_KERNEL.replace("store", "hopper")
+    )
+    kernels = build(make_project(source), "8.0 9.0")
+    assert "hopper" in kernels.loader.stub
+
+
+def test_ptxas_failing(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD.replace("(abi_ptx", "(asm_experimental_arch, abi_ptx") + PLAIN_KERNEL.replace(
+        "*out = value", '*out = value; core::arch::asm!("no.such.instruction;")'
+    )
+    project = make_project(source)
+    error = failing(project, AssembleError)
+    assert "store" in error.what
+    assert "no" in str(error)
+    kept = project / "kernels/target/rustcuda/sm_80/sm_80.ptx"
+    assert str(kept) in error.where
+    assert "no.such.instruction" in kept.read_text(encoding="utf-8")
+
+
+def test_a_manifest_that_cargo_refuses(make_project: MakeProject) -> None:
+    error = failing(make_project(manifest="[package]\n"), CompileError)
+    assert "cargo cannot read the kernel crate" in error.what
+    assert "name" in error.what
+
+
+@pytest.mark.parametrize(
+    ("crate", "message"),
+    [("nothing", "there is no crate in 'nothing'"), ("../kernels", "outside the project")],
+)
+def test_a_crate_that_is_not_there(make_project: MakeProject, crate: str, message: str) -> None:
+    project = make_project()
+    table = (project / "pyproject.toml").read_text(encoding="utf-8")
+    (project / "pyproject.toml").write_text(table.replace('"kernels"', f'"{crate}"'), encoding="utf-8")
+    error = failing(project, SettingsError)
+    assert message in error.what
+    assert error.where == "[tool.rustcuda] crate"
+
+
+def test_a_crate_without_a_library(make_project: MakeProject) -> None:
+    project = make_project(files={"kernels/src/main.rs": "fn main() {}"})
+    (project / "kernels/src/lib.rs").unlink()
+    assert failing(project, SettingsError).what == "the crate 'some-kernels' has no library"
+
+
+def test_a_workspace_in_place_of_a_crate(make_project: MakeProject) -> None:
+    project = make_project(
+        manifest='[workspace]\nmembers = ["a"]\n',
+        files={"kernels/a/Cargo.toml": MANIFEST.replace("[workspace]\n", ""), "kernels/a/src/lib.rs": ""},
+    )
+    assert "holds a workspace, not a crate" in failing(project, SettingsError).what
+
+
+def test_locked_without_a_lock(make_project: MakeProject) -> None:
+    error = failing(make_project(settings="locked = true"), CompileError)
+    assert "--locked" in error.what
+
+
+def test_capabilities_are_checked_before_anything_is_compiled(make_project: MakeProject) -> None:
+    project = make_project()
+    error = failing(project, SettingsError, "8.0 8.8")
+    assert "8.8" in error.what
+    assert not (project / "kernels/target").exists()
+
+
+def test_an_interrupted_build_leaves_no_child_and_no_file(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project()
+    started = threading.Event()
+    main = threading.main_thread().ident
+    run = process.run
+
+    def slow(argv, **options):  # type: ignore[no-untyped-def]
+        if "rustc" in map(str, argv):
+            started.set()
+            return run(["sleep", "600"])
+        return run(argv, **options)
+
+    monkeypatch.setattr(process, "run", slow)
+
+    def interrupt() -> None:
+        started.wait()
+        import signal
+
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        build(project)
+    thread.join()
+    assert not process._live
+    assert not list(project.rglob("*.fatbin"))
+    assert not list((project / f"kernels/target/rustcuda/sm_80/{TARGET}").rglob("*.ptx"))
+
+
+def test_every_cfg_value_is_known_to_check_cfg() -> None:
+    assert len(all_cfg_values()) == len(set(all_cfg_values()))
