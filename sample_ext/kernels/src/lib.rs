@@ -3,6 +3,7 @@
 
 mod block;
 mod rmsnorm;
+mod row;
 mod saxpy;
 mod silu_and_mul;
 mod softmax;

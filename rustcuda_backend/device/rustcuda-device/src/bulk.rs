@@ -8,6 +8,9 @@ use core::arch::asm;
 
 use crate::shared::cvta_generic_to_shared_offset as shared;
 
+/// The most that [`prefetch`] asks for, in bytes: the largest multiple of 16 in 32 bits.
+const PREFETCH_LIMIT: usize = u32::MAX as usize & !15;
+
 /// Counts bytes that arrive. Declared in the body of a kernel, one for each copy under way:
 /// `static mut ARRIVED: Barrier = Barrier::UNINIT;`.
 #[repr(C, align(8))]
@@ -93,13 +96,20 @@ pub unsafe fn wait(barrier: *mut Barrier, parity: u32) {
 
 /// Asks for memory to be brought into the L2 cache: a hint, and one instruction for all of it.
 ///
-/// # Safety
-///
-/// The memory must be global and valid; address and `bytes` must be multiples of 16.
+/// Leaves out what is before the first and after the last address that is a multiple of 16.
 #[inline(always)]
-pub unsafe fn prefetch(from: *const u8, bytes: u32) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        asm!("cp.async.bulk.prefetch.L2.global [{}], {};", in(reg64) from, in(reg32) bytes);
+pub fn prefetch<T>(slice: &[T]) {
+    let range = slice.as_ptr_range();
+    let (start, end) = (range.start.addr().next_multiple_of(16), range.end.addr() & !15);
+    if start < end {
+        // SAFETY: changes nothing, and stays within the slice.
+        unsafe {
+            asm!(
+                "cp.async.bulk.prefetch.L2.global [{}], {};",
+                in(reg64) start,
+                in(reg32) (end - start).min(PREFETCH_LIMIT) as u32,
+                options(nostack, preserves_flags),
+            );
+        }
     }
 }
