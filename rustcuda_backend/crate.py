@@ -33,6 +33,7 @@ class Crate:
         workspace: The workspace's root, in which cargo runs rustc for it.
         target_directory: Where cargo puts what it builds.
         graph: Crate names of all packages that are compiled for the GPU.
+        has_host_part: Whether proc macros or build scripts are compiled for the host as well.
         cargo_arguments: What every cargo call for it gets: features, locked, offline, the patch.
     """
 
@@ -42,6 +43,7 @@ class Crate:
     workspace: Path
     target_directory: Path
     graph: tuple[str, ...]
+    has_host_part: bool
     cargo_arguments: tuple[str, ...]
 
     @property
@@ -98,6 +100,7 @@ def load_crate(
         workspace=workspace,
         target_directory=Path(metadata["target_directory"]),
         graph=_graph(metadata),
+        has_host_part=_has_host_part(metadata),
         cargo_arguments=arguments,
     )
 
@@ -112,7 +115,7 @@ def _common_arguments(settings: Settings) -> tuple[str, ...]:
 def _metadata(
     toolchain: RustToolchain, directory: Path, arguments: Sequence[str], environ: Mapping[str, str]
 ) -> dict[str, Any]:
-    argv = (toolchain.cargo, "metadata", "--format-version=1", *arguments)
+    argv = [str(toolchain.cargo), "metadata", "--format-version=1", *arguments]
     finished = process.run(argv, cwd=directory, env=environ)
     if not finished.ok:
         raise CompileError(
@@ -210,3 +213,9 @@ def _graph(metadata: dict[str, Any]) -> tuple[str, ...]:
             if kinds.intersection(target["kind"])
         )
     )
+
+
+def _has_host_part(metadata: dict[str, Any]) -> bool:
+    kinds = {"proc-macro", "custom-build"}
+    targets = (target for package in metadata["packages"] for target in package["targets"])
+    return any(kinds.intersection(target["kind"]) for target in targets)

@@ -133,11 +133,19 @@ def _run_passes(
 ) -> list[Image]:
     """Runs the passes side by side; the first failure ends the others."""
     report.expect(2 * len(work.passes) + 1)
+    compiled: list[PtxModule] = []
+    # With a core for each pass, all of them are done as soon as the first one alone would be.
+    if work.jobs < len(work.passes) and compiler.worth_sharing(work.passes):
+        compiled.append(_compile(work.passes[0], compiler, report))
+        compiler.share(work.passes[0], work.passes[1:])
+
+    def run(index: int) -> Image:
+        build_pass = work.passes[index]
+        module = compiled[index] if index < len(compiled) else _compile(build_pass, compiler, report)
+        return _assemble(module, build_pass, tools, settings, report)
+
     with ThreadPoolExecutor(work.jobs) as pool:
-        futures = [
-            pool.submit(_run_pass, build_pass, compiler, tools, settings, report)
-            for build_pass in work.passes
-        ]
+        futures = [pool.submit(run, index) for index in range(len(work.passes))]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failures = (future.exception() for future in futures if future in done)
@@ -156,18 +164,23 @@ def _abandon(pool: ThreadPoolExecutor) -> None:
     process.end_all()
 
 
-def _run_pass(
-    build_pass: Pass, compiler: Compiler, tools: CudaTools, settings: Settings, report: Report
-) -> Image:
+def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
     started = time.monotonic()
     module = compiler.compile(build_pass)
     report.step(f"{build_pass.capability.sm} compiled in {time.monotonic() - started:.1f} s")
+    return module
+
+
+def _assemble(
+    module: PtxModule, build_pass: Pass, tools: CudaTools, settings: Settings, report: Report
+) -> Image:
     started = time.monotonic()
+    sm = build_pass.capability.sm
     arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
-    cubin = _assembled(module, tools, arguments, build_pass.directory / f"{build_pass.capability.sm}.ptx")
+    cubin = _assembled(module, tools, arguments, build_pass.directory / f"{sm}.ptx")
     for message in cubin.messages:
         report.once(message)
-    report.step(f"{build_pass.capability.sm} assembled in {time.monotonic() - started:.1f} s")
+    report.step(f"{sm} assembled in {time.monotonic() - started:.1f} s")
     return Image(module, cubin)
 
 

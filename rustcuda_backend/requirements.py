@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from rustcuda_backend import cuda
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.session import ConfigSettings, open_session
 from rustcuda_backend.settings import Settings, read_settings, read_table
+from rustcuda_backend.toolkit import required_wheels
 
 
 def for_wheel(project: Path, config_settings: ConfigSettings, environ: Mapping[str, str]) -> list[str]:
     """setuptools' own requirements, and NVIDIA's wheels unless a toolkit has been named."""
     settings = _settings(project, config_settings, environ)
     version = cuda_version(settings.cuda_version, where=settings.where("cuda_version"))
-    wheels = cuda.required_wheels(version, ptxas=settings.ptxas, environ=environ)
+    wheels = required_wheels(version, ptxas=settings.ptxas, environ=environ)
     return [*_setuptools("get_requires_for_build_wheel", project, config_settings), *wheels]
 
 

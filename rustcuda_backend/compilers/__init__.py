@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +27,12 @@ class Pass:
 
 class Compiler(Protocol):
     """A compiler that can run passes, several at once."""
+
+    def worth_sharing(self, passes: Sequence[Pass]) -> bool:
+        """Whether the first pass would make things for the host that the others can take over."""
+
+    def share(self, first: Pass, others: Sequence[Pass]) -> None:
+        """Hands what a finished pass has made for the host (proc macros, build scripts) to the others."""
 
     def compile(self, build_pass: Pass) -> PtxModule:
         """Compiles the crate for the pass's capability.

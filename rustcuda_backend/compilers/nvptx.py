@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,20 @@ class NvptxCompiler:
     environ: Mapping[str, str]
     cargo_jobs: int
     report: Report
+
+    def worth_sharing(self, passes: Sequence[Pass]) -> bool:
+        """See `Compiler.worth_sharing`; only passes that have never run lack their host part."""
+        return self.crate.has_host_part and not any(item.directory.is_dir() for item in passes)
+
+    def share(self, first: Pass, others: Sequence[Pass]) -> None:
+        """See `Compiler.share`.
+
+        cargo finds the copies fresh: times are kept, and nothing made for the host depends on the
+        capability. Copies, not links: cargo writes into the files it finds.
+        """
+        ignored = shutil.ignore_patterns(TARGET, "*.ptx")
+        for other in others:
+            shutil.copytree(first.directory, other.directory, symlinks=True, ignore=ignored)
 
     def compile(self, build_pass: Pass) -> PtxModule:
         """Runs one pass; see `Compiler.compile`."""
