@@ -27,7 +27,12 @@ pub unsafe fn max(value: f32, shared: *mut PerWarp) -> f32 {
 
 /// Every warp reduces its own values, then all warps reduce the warps' results, each for itself.
 #[inline(always)]
-unsafe fn reduce(value: f32, neutral: f32, shared: *mut PerWarp, in_warp: impl Fn(f32) -> f32) -> f32 {
+unsafe fn reduce(
+    value: f32,
+    neutral: f32,
+    shared: *mut PerWarp,
+    in_warp: impl Fn(f32) -> f32,
+) -> f32 {
     let (lane, warps) = (warp::lane_id() as usize, thread::blockDim_x() / 32);
     let result = in_warp(value);
     // SAFETY: below 32, and a barrier stands between writing and reading.
@@ -37,6 +42,10 @@ unsafe fn reduce(value: f32, neutral: f32, shared: *mut PerWarp, in_warp: impl F
             *shared.add(warp::warp_id() as usize) = result;
         }
         thread::sync_threads();
-        in_warp(if lane < warps as usize { *shared.add(lane) } else { neutral })
+        in_warp(if lane < warps as usize {
+            *shared.add(lane)
+        } else {
+            neutral
+        })
     }
 }

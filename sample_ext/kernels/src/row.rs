@@ -24,13 +24,24 @@ impl<'a> Share<'a> {
         let start = 4 * thread::threadIdx_x() as usize;
         let step = 4 * thread::blockDim_x() as usize;
         let kept = array::from_fn(|i| F32x4::load(row, start + i * step, fill));
-        Self { row, fill, start, step, kept }
+        Self {
+            row,
+            fill,
+            start,
+            step,
+            kept,
+        }
     }
 
     /// Combines all elements of this part.
     #[inline(always)]
     pub fn fold(&self, initial: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
-        let add = |result, pack: F32x4| combine(combine(combine(combine(result, pack[0]), pack[1]), pack[2]), pack[3]);
+        let add = |result, pack: F32x4| {
+            combine(
+                combine(combine(combine(result, pack[0]), pack[1]), pack[2]),
+                pack[3],
+            )
+        };
         // Written out: an array that a loop indexes would be in memory, not in registers.
         let [a, b, c, d] = self.kept;
         let mut result = add(add(add(add(initial, a), b), c), d);
@@ -46,9 +57,14 @@ impl<'a> Share<'a> {
     ///
     /// `target` is as long as the row, and its rows belong to blocks as those of the source do.
     #[inline(always)]
-    pub unsafe fn store(&self, target: &mut DisjointSlice<f32>, change: impl Fn(usize, F32x4) -> F32x4) {
+    pub unsafe fn store(
+        &self,
+        target: &mut DisjointSlice<f32>,
+        change: impl Fn(usize, F32x4) -> F32x4,
+    ) {
         // SAFETY: no other thread has these indices.
-        let mut put = |at, pack| change(at, pack).store(unsafe { target.chunk_unchecked_mut::<4>(at) });
+        let mut put =
+            |at, pack| change(at, pack).store(unsafe { target.chunk_unchecked_mut::<4>(at) });
         let [a, b, c, d] = self.kept;
         put(self.start, a);
         put(self.start + self.step, b);
@@ -64,6 +80,7 @@ impl<'a> Share<'a> {
     fn rest(&self) -> impl Iterator<Item = usize> {
         let first = self.start + KEPT * self.step;
         // Not `step_by`, which divides to count its steps.
-        iter::successors(Some(first), |at| Some(at + self.step)).take_while(|at| *at < self.row.len())
+        iter::successors(Some(first), |at| Some(at + self.step))
+            .take_while(|at| *at < self.row.len())
     }
 }

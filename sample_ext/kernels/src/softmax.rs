@@ -27,6 +27,8 @@ pub unsafe fn softmax(x: *const f32, y: *mut f32, columns: usize) {
         let max = block::max(share.fold(f32::MIN, f32::max), &raw mut MAXIMA);
         let sum = share.fold(0.0, |sum, value| sum + (value - max).exp());
         let scale = 1.0 / block::sum(sum, &raw mut SUMS);
-        share.store(&mut y, |_, x| F32x4::from_fn(|k| (x[k] - max).exp() * scale));
+        share.store(&mut y, |_, x| {
+            F32x4::from_fn(|k| (x[k] - max).exp() * scale)
+        });
     }
 }

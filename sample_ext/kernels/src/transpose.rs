@@ -17,14 +17,18 @@ const ROWS: usize = 16;
 pub unsafe fn transpose(x: *const f32, x_stride: usize, y: *mut f32, rows: usize, columns: usize) {
     static mut TILE: SharedArray<f32, { SIDE * PITCH }> = SharedArray::UNINIT;
 
-    let (lane, first) = (4 * thread::threadIdx_x() as usize, thread::threadIdx_y() as usize);
+    let (lane, first) = (
+        4 * thread::threadIdx_x() as usize,
+        thread::threadIdx_y() as usize,
+    );
     let top = SIDE * thread::blockIdx_x() as usize;
     let left = SIDE * thread::blockIdx_y() as usize;
     // SAFETY: rows beyond the matrix are empty, and indices into the tile are below its sides.
     unsafe {
         let packs: [_; SIDE / ROWS] = array::from_fn(|step| {
             let row = top + first + ROWS * step;
-            let x = slice::from_raw_parts(x.add(row * x_stride), if row < rows { columns } else { 0 });
+            let x =
+                slice::from_raw_parts(x.add(row * x_stride), if row < rows { columns } else { 0 });
             F32x4::load(x, left + lane, 0.0)
         });
         for step in 0..SIDE / ROWS {

@@ -100,7 +100,10 @@ pub unsafe fn wait(barrier: *mut Barrier, parity: u32) {
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T]) {
     let range = slice.as_ptr_range();
-    let (start, end) = (range.start.addr().next_multiple_of(16), range.end.addr() & !15);
+    let (start, end) = (
+        range.start.addr().next_multiple_of(16),
+        range.end.addr() & !15,
+    );
     if start < end {
         // SAFETY: changes nothing, and stays within the slice.
         unsafe {

@@ -22,7 +22,11 @@ impl<T> DisjointSlice<'_, T> {
     /// used with the same kind of thread index.
     #[inline(always)]
     pub unsafe fn from_raw_parts(pointer: *mut T, length: usize) -> Self {
-        Self { pointer, length, slice: PhantomData }
+        Self {
+            pointer,
+            length,
+            slice: PhantomData,
+        }
     }
 
     /// The number of elements.

@@ -21,7 +21,13 @@
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(asm_experimental_arch, f16, link_llvm_intrinsics, repr_simd, stdarch_nvptx)
+    feature(
+        asm_experimental_arch,
+        f16,
+        link_llvm_intrinsics,
+        repr_simd,
+        stdarch_nvptx
+    )
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 #![warn(missing_docs)]

@@ -24,7 +24,10 @@ pub type F32x4 = Pack<f32, 4>;
 pub type F16x8 = Pack<f16, 8>;
 
 impl<T: Copy, const N: usize> Pack<T, N> {
-    const IS_16_BYTES: () = assert!(size_of::<[T; N]>() == 16, "a Pack has 16 bytes, e.g. Pack<f32, 4>");
+    const IS_16_BYTES: () = assert!(
+        size_of::<[T; N]>() == 16,
+        "a Pack has 16 bytes, e.g. Pack<f32, 4>"
+    );
 
     /// A pack whose element `k` is `element(k)`.
     #[inline(always)]

@@ -27,14 +27,19 @@ impl<T, const N: usize, const ALIGN: usize> SharedArray<T, N, ALIGN> {
     /// anywhere else it would silently be ordinary global memory, hence the error.
     pub const UNINIT: Self = {
         refuse_global_memory();
-        Self { elements: UnsafeCell::new([const { MaybeUninit::uninit() }; N]) }
+        Self {
+            elements: UnsafeCell::new([const { MaybeUninit::uninit() }; N]),
+        }
     };
 
     /// Size and alignment in bytes.
     #[doc(hidden)]
     pub const STORAGE: [usize; 2] = {
         let natural = align_of::<T>();
-        [size_of::<[T; N]>(), if ALIGN > natural { ALIGN } else { natural }]
+        [
+            size_of::<[T; N]>(),
+            if ALIGN > natural { ALIGN } else { natural },
+        ]
     };
 
     /// The number of elements.
@@ -98,7 +103,12 @@ impl<T> DynamicSharedArray<T> {
     /// Its first element's address.
     #[inline(always)]
     pub fn get() -> *mut T {
-        const { assert!(align_of::<T>() <= 16, "dynamic shared memory is aligned to 16 bytes") };
+        const {
+            assert!(
+                align_of::<T>() <= 16,
+                "dynamic shared memory is aligned to 16 bytes"
+            )
+        };
         Self::get_raw().cast()
     }
 

@@ -80,7 +80,14 @@ impl ThreadIndex<'_> {
 pub fn index_1d<'kernel>() -> ThreadIndex<'kernel> {
     let is_1d = blockDim_y() == 1 && blockDim_z() == 1 && gridDim_y() == 1 && gridDim_z() == 1;
     let index = u64::from(blockIdx_x()) * u64::from(blockDim_x()) + u64::from(threadIdx_x());
-    ThreadIndex { index: if is_1d { index as usize } else { ThreadIndex::INVALID }, this_thread: PhantomData }
+    ThreadIndex {
+        index: if is_1d {
+            index as usize
+        } else {
+            ThreadIndex::INVALID
+        },
+        this_thread: PhantomData,
+    }
 }
 
 /// Waits until all threads of the block are here (`bar.sync 0`); what they wrote to shared and

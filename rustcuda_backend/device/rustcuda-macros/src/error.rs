@@ -12,13 +12,19 @@ pub struct Error {
 
 impl Error {
     pub fn new(span: Span, message: impl Into<String>) -> Self {
-        Self { message: message.into(), span }
+        Self {
+            message: message.into(),
+            span,
+        }
     }
 
     /// `::core::compile_error! { "message" }`, all of it at the span.
     pub fn into_tokens(self) -> TokenStream {
         let message = TokenTree::from(Literal::string(&self.message));
-        let invocation = fill("::core::compile_error! { $message }", &[("message", message.into())]);
+        let invocation = fill(
+            "::core::compile_error! { $message }",
+            &[("message", message.into())],
+        );
         respanned(invocation, self.span)
     }
 }

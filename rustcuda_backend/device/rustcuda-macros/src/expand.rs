@@ -52,8 +52,13 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
     let bounds = bounds::of(arguments, &function)?;
     let name = plain(&function.name);
     let kept = |keep: fn(&str) -> bool| -> TokenStream {
-        let attributes = function.attributes.iter().filter(|attribute| keep(&attribute.name));
-        attributes.map(|attribute| attribute.tokens.clone()).collect()
+        let attributes = function
+            .attributes
+            .iter()
+            .filter(|attribute| keep(&attribute.name));
+        attributes
+            .map(|attribute| attribute.tokens.clone())
+            .collect()
     };
     Ok(fill(
         EXPANSION,
@@ -64,11 +69,23 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
             ("unsafety", function.unsafety.clone()),
             ("name", TokenTree::from(function.name.clone()).into()),
             ("written_parameters", function.written_parameters.clone()),
-            ("entry_parameters", function.parameters.iter().map(entry_parameters).collect()),
-            ("arguments", function.parameters.iter().map(argument).collect()),
-            ("device_body", TokenTree::from(shared::rewrite(&function.body, &name)).into()),
+            (
+                "entry_parameters",
+                function.parameters.iter().map(entry_parameters).collect(),
+            ),
+            (
+                "arguments",
+                function.parameters.iter().map(argument).collect(),
+            ),
+            (
+                "device_body",
+                TokenTree::from(shared::rewrite(&function.body, &name)).into(),
+            ),
             ("host_body", TokenTree::from(function.body.clone()).into()),
-            ("record", identifier(&format!("__rustcuda_kernel_{name}"), Span::call_site())),
+            (
+                "record",
+                identifier(&format!("__rustcuda_kernel_{name}"), Span::call_site()),
+            ),
             ("pieces", pieces(&function, bounds)),
             ("checks", function.parameters.iter().map(check).collect()),
         ],
@@ -120,9 +137,16 @@ fn parts(parameter: &Parameter) -> [(&'static str, TokenStream); 3] {
 
 /// The record's text in pieces, as `rustcuda_device::record` describes it.
 fn pieces(function: &Function, bounds: Option<Bounds>) -> TokenStream {
-    let mut pieces = text(&format!("rustcuda\x1f1\x1ename\x1f{}", plain(&function.name)));
+    let mut pieces = text(&format!(
+        "rustcuda\x1f1\x1ename\x1f{}",
+        plain(&function.name)
+    ));
     let mut separator = "\x1edoc\x1f";
-    for attribute in function.attributes.iter().filter(|attribute| attribute.name == "doc") {
+    for attribute in function
+        .attributes
+        .iter()
+        .filter(|attribute| attribute.name == "doc")
+    {
         // `= "…"`; anything else, such as `(hidden)`, is no text.
         if let [TokenTree::Punct(equals), expression @ ..] = attribute.rest.as_slice()
             && equals.as_char() == '='
@@ -142,7 +166,10 @@ fn pieces(function: &Function, bounds: Option<Bounds>) -> TokenStream {
         pieces.extend(number(bounds.fewest_blocks));
     }
     for parameter in &function.parameters {
-        pieces.extend(text(&format!("\x1eparameter\x1f{}\x1f", parameter.plain_name())));
+        pieces.extend(text(&format!(
+            "\x1eparameter\x1f{}\x1f",
+            parameter.plain_name()
+        )));
         pieces.extend(fill(
             "::rustcuda_device::record::Piece::Type(<$type as ::rustcuda_device::record::KernelParam>::SPELLING),",
             &parts(parameter),
@@ -153,11 +180,17 @@ fn pieces(function: &Function, bounds: Option<Bounds>) -> TokenStream {
 
 fn text(text: &str) -> TokenStream {
     let literal = TokenTree::from(Literal::string(text));
-    fill("::rustcuda_device::record::Piece::Text($text),", &[("text", literal.into())])
+    fill(
+        "::rustcuda_device::record::Piece::Text($text),",
+        &[("text", literal.into())],
+    )
 }
 
 fn number(expression: TokenStream) -> TokenStream {
-    fill("::rustcuda_device::record::Piece::Number(($expression) as u64),", &[("expression", expression)])
+    fill(
+        "::rustcuda_device::record::Piece::Number(($expression) as u64),",
+        &[("expression", expression)],
+    )
 }
 
 fn identifier(name: &str, span: Span) -> TokenStream {

@@ -52,7 +52,10 @@ fn attribute(hash: TokenTree, group: &Group) -> Attribute {
     };
     let path = inner.iter().take_while(|token| is_path(token)).count();
     Attribute {
-        name: inner[..path].last().map(ToString::to_string).unwrap_or_default(),
+        name: inner[..path]
+            .last()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         rest: inner[path..].to_vec(),
         tokens: [hash, group.clone().into()].into_iter().collect(),
     }
@@ -79,12 +82,17 @@ pub fn parse(item: TokenStream) -> Result<Function> {
                 return Err(Error::new(last, format!("a kernel cannot be `{word}`")));
             }
             // The `(crate)` of `pub(crate)`.
-            _ if matches!(token, TokenTree::Group(_)) && !visibility.is_empty() => visibility.extend([token]),
+            _ if matches!(token, TokenTree::Group(_)) && !visibility.is_empty() => {
+                visibility.extend([token])
+            }
             _ => return Err(not_a_function(last)),
         }
     };
     if !name.to_string().is_ascii() {
-        return Err(Error::new(name.span(), "PTX has ASCII names only; rename the kernel"));
+        return Err(Error::new(
+            name.span(),
+            "PTX has ASCII names only; rename the kernel",
+        ));
     }
     let list = match tokens.next() {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group,
@@ -110,11 +118,17 @@ pub fn parse(item: TokenStream) -> Result<Function> {
 fn body(tokens: &mut impl Iterator<Item = TokenTree>) -> Result<Group> {
     match tokens.next() {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => Ok(group),
-        Some(TokenTree::Punct(punct)) if punct.as_char() == '-' && punct.spacing() == Spacing::Joint => {
-            let message = "a kernel returns nothing; write results through `*mut T` or `DisjointSlice<T>`";
+        Some(TokenTree::Punct(punct))
+            if punct.as_char() == '-' && punct.spacing() == Spacing::Joint =>
+        {
+            let message =
+                "a kernel returns nothing; write results through `*mut T` or `DisjointSlice<T>`";
             Err(Error::new(punct.span(), message))
         }
-        Some(other) => Err(Error::new(other.span(), "a kernel's body must follow its parameters")),
+        Some(other) => Err(Error::new(
+            other.span(),
+            "a kernel's body must follow its parameters",
+        )),
         None => Err(Error::new(Span::call_site(), "a kernel needs a body")),
     }
 }

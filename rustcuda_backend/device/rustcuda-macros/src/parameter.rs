@@ -28,7 +28,11 @@ pub fn plain(name: &Ident) -> String {
 /// Reads what stands between the parentheses.
 pub fn parse_list(list: TokenStream) -> Result<Vec<Parameter>> {
     let pieces = split_at_commas(list);
-    pieces.into_iter().filter(|piece| !piece.is_empty()).map(parse).collect()
+    pieces
+        .into_iter()
+        .filter(|piece| !piece.is_empty())
+        .map(parse)
+        .collect()
 }
 
 /// Splits at the commas that stand in no bracket, angle brackets included.
@@ -57,14 +61,25 @@ pub fn split_at_commas(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
 fn parse(tokens: Vec<TokenTree>) -> Result<Parameter> {
     let first = &tokens[0];
     if punct(first) == Some('#') {
-        return Err(Error::new(first.span(), "a kernel's parameter takes no attributes"));
+        return Err(Error::new(
+            first.span(),
+            "a kernel's parameter takes no attributes",
+        ));
     }
     let start = usize::from(first.to_string() == "mut");
-    let (Some(TokenTree::Ident(name)), Some(':')) = (tokens.get(start), tokens.get(start + 1).and_then(punct)) else {
-        return Err(Error::new(first.span(), "a kernel's parameter is `name: type` or `mut name: type`"));
+    let (Some(TokenTree::Ident(name)), Some(':')) =
+        (tokens.get(start), tokens.get(start + 1).and_then(punct))
+    else {
+        return Err(Error::new(
+            first.span(),
+            "a kernel's parameter is `name: type` or `mut name: type`",
+        ));
     };
     if ["_", "self"].contains(&name.to_string().as_str()) {
-        return Err(Error::new(name.span(), "give this parameter a name; Python's messages and help show it"));
+        return Err(Error::new(
+            name.span(),
+            "give this parameter a name; Python's messages and help show it",
+        ));
     }
     let rust_type = &tokens[start + 2..];
     refuse_shared_mutability(rust_type)?;
@@ -76,9 +91,12 @@ fn parse(tokens: Vec<TokenTree>) -> Result<Parameter> {
 }
 
 fn refuse_shared_mutability(rust_type: &[TokenTree]) -> Result<()> {
-    let [ampersand, rest @ ..] = rust_type else { return Ok(()) };
+    let [ampersand, rest @ ..] = rust_type else {
+        return Ok(());
+    };
     let rest = without_lifetime(rest);
-    if punct(ampersand) == Some('&') && rest.first().is_some_and(|token| token.to_string() == "mut") {
+    if punct(ampersand) == Some('&') && rest.first().is_some_and(|token| token.to_string() == "mut")
+    {
         let message = "every thread of the grid would hold this same `&mut`, which Rust forbids; take \
                        `DisjointSlice<T>`, which gives each thread its own elements, or `*mut T`";
         return Err(Error::new(ampersand.span(), message));
@@ -91,13 +109,19 @@ fn is_slice(rust_type: &[TokenTree]) -> bool {
         [ampersand, rest @ ..] if punct(ampersand) == Some('&') => match without_lifetime(rest) {
             [TokenTree::Group(group)] if group.delimiter() == Delimiter::Bracket => {
                 // `&[T; 4]` is an array.
-                !group.stream().into_iter().any(|token| punct(&token) == Some(';'))
+                !group
+                    .stream()
+                    .into_iter()
+                    .any(|token| punct(&token) == Some(';'))
             }
             _ => false,
         },
         _ => {
-            let path = rust_type.iter().take_while(|token| punct(token) != Some('<'));
-            path.last().is_some_and(|token| token.to_string() == "DisjointSlice")
+            let path = rust_type
+                .iter()
+                .take_while(|token| punct(token) != Some('<'));
+            path.last()
+                .is_some_and(|token| token.to_string() == "DisjointSlice")
         }
     }
 }

@@ -33,7 +33,11 @@ pub fn rewrite(block: &Group, kernel: &str) -> Group {
 
 fn rewrite_tokens(tokens: &[TokenTree], kernel: &str, outer: &[String]) -> TokenStream {
     let mut names = outer.to_vec();
-    names.extend((0..tokens.len()).filter_map(|at| declaration(&tokens[at..])).map(|found| found.name.to_string()));
+    names.extend(
+        (0..tokens.len())
+            .filter_map(|at| declaration(&tokens[at..]))
+            .map(|found| found.name.to_string()),
+    );
     let mut rewritten = TokenStream::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -48,7 +52,10 @@ fn rewrite_tokens(tokens: &[TokenTree], kernel: &str, outer: &[String]) -> Token
                 let inner = rewrite_tokens(&inner, kernel, &names);
                 rewritten.extend([TokenTree::from(with_stream(group, inner))]);
             }
-            TokenTree::Ident(name) if names.contains(&name.to_string()) && !is_member(&tokens[..at]) => {
+            TokenTree::Ident(name)
+                if names.contains(&name.to_string())
+                    && !is_member(&tokens[..at], &tokens[at + 1..]) =>
+            {
                 let place = fill("(*$pointer())", &[("pointer", pointer_name(name))]);
                 rewritten.extend(respanned(place, name.span()));
             }
@@ -68,7 +75,14 @@ struct Declaration<'a> {
 
 /// Whether `tokens` begin with `static mut NAME: type = …::UNINIT;`.
 fn declaration(tokens: &[TokenTree]) -> Option<Declaration<'_>> {
-    let [TokenTree::Ident(word), TokenTree::Ident(mutable), TokenTree::Ident(name), colon, rest @ ..] = tokens else {
+    let [
+        TokenTree::Ident(word),
+        TokenTree::Ident(mutable),
+        TokenTree::Ident(name),
+        colon,
+        rest @ ..,
+    ] = tokens
+    else {
         return None;
     };
     if word.to_string() != "static" || mutable.to_string() != "mut" || punct(colon) != Some(':') {
@@ -79,7 +93,11 @@ fn declaration(tokens: &[TokenTree]) -> Option<Declaration<'_>> {
     if semicolon < equals || rest[semicolon - 1].to_string() != "UNINIT" {
         return None;
     }
-    Some(Declaration { name, rust_type: rest[..equals].iter().cloned().collect(), length: 4 + semicolon + 1 })
+    Some(Declaration {
+        name,
+        rust_type: rest[..equals].iter().cloned().collect(),
+        length: 4 + semicolon + 1,
+    })
 }
 
 fn pointer_function(found: &Declaration<'_>, kernel: &str) -> TokenStream {
@@ -101,8 +119,11 @@ fn pointer_name(name: &Ident) -> TokenStream {
     TokenTree::from(Ident::new(&format!("{}_ptr", plain(name)), name.span())).into()
 }
 
-/// Whether what stands before makes the next name a field or the end of a path.
-fn is_member(before: &[TokenTree]) -> bool {
+/// Whether its neighbours make a name that of a field, or a part of a path.
+fn is_member(before: &[TokenTree], after: &[TokenTree]) -> bool {
+    if after.first().and_then(punct) == Some(':') {
+        return true;
+    }
     match before {
         // `..NAME` is a range.
         [.., first, second] if punct(first) == Some('.') && punct(second) == Some('.') => false,

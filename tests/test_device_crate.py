@@ -1,0 +1,474 @@
+"""The Rust crates for kernel authors, compiled by the real rustc and assembled by the real ptxas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rustcuda_backend import cuda, process
+from rustcuda_backend.capability import Capability, parse_list
+from rustcuda_backend.process import Finished
+from rustcuda_backend.ptx import PtxModule, finish
+from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
+from rustcuda_backend.signature import KernelSignature, parse_type
+from rustcuda_backend.sysroot import clean_environment
+from rustcuda_backend.toolkit import CudaTools
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DEVICE = REPOSITORY / "rustcuda_backend" / "device"
+SAMPLE = REPOSITORY / "sample_ext" / "kernels" / "src" / "lib.rs"
+CAPABILITIES = parse_list("7.5 8.0 9.0 10.0")
+HOPPER = Capability(9, 0)
+
+
+def run_rustc(toolchain: RustToolchain, source: Path, *arguments: str | Path, unstable: bool) -> Finished:
+    environ = clean_environment() | ({"RUSTC_BOOTSTRAP": "1"} if unstable else {})
+    argv = (toolchain.rustc, "--edition=2024", source, *arguments)
+    return process.run(argv, cwd=source.parent, env=environ)
+
+
+def library(
+    toolchain: RustToolchain, name: str, output: Path, *arguments: str | Path, unstable: bool
+) -> None:
+    source = DEVICE / name.replace("_", "-") / "src" / "lib.rs"
+    finished = run_rustc(
+        toolchain, source, f"--crate-name={name}", "-Dwarnings", "-o", output, *arguments, unstable=unstable
+    )
+    assert finished.ok, finished.stderr
+
+
+@pytest.fixture(scope="session")
+def macros(toolchain: RustToolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("macros") / "librustcuda_macros.so"
+    library(
+        toolchain, "rustcuda_macros", output, "--crate-type=proc-macro", "--extern=proc_macro", unstable=False
+    )
+    return output
+
+
+@dataclass
+class Kernels:
+    """Compiles kernel crates for the GPU, as a pass does."""
+
+    toolchain: RustToolchain
+    sysroot: Path
+    macros: Path
+    folder: Path
+
+    def flags(self, capability: Capability) -> tuple[str, ...]:
+        return (
+            f"--target={TARGET}",
+            f"--sysroot={self.sysroot}",
+            f"-Ctarget-cpu={capability.sm}",
+            *(("-Ctarget-feature=+ptx80",) if capability.base == (9, 0) else ()),
+            *(f'--cfg=cuda_arch="{value}"' for value in capability.cfg_values()),
+            *("-Copt-level=3", "-Cpanic=abort", "-Ccodegen-units=1", "-Zmir-enable-passes=-JumpThreading"),
+        )
+
+    def device_crate(self, capability: Capability) -> Path:
+        output = self.folder / f"librustcuda_device_{capability.number}.rlib"
+        if not output.exists():
+            flags = (*self.flags(capability), "--crate-type=rlib", "-Cembed-bitcode=yes")
+            extern = f"--extern=rustcuda_macros={self.macros}"
+            library(self.toolchain, "rustcuda_device", output, *flags, extern, unstable=True)
+        return output
+
+    def rustc(self, source: Path, capability: Capability) -> Finished:
+        return run_rustc(
+            self.toolchain,
+            source,
+            *self.flags(capability),
+            *("--crate-name=kernels", "--crate-type=staticlib", "-Clto=fat", "--emit=asm,link"),
+            *("--out-dir", self.folder, "-L", self.macros.parent),
+            f"--extern=rustcuda_device={self.device_crate(capability)}",
+            *(f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})", "-Zcrate-attr=no_std"),
+            *("-Aunused_features", "-Ainternal_features"),
+            unstable=True,
+        )
+
+    def compile(self, source: Path, capability: Capability = HOPPER) -> PtxModule:
+        finished = self.rustc(source, capability)
+        assert finished.ok, finished.stderr
+        assert "data layout" not in finished.stderr
+        return finish((self.folder / "kernels.s").read_text(encoding="utf-8"), capability)
+
+
+@pytest.fixture(scope="session")
+def kernels(
+    toolchain: RustToolchain, gpu_sysroot: Path, macros: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Kernels:
+    return Kernels(toolchain, gpu_sysroot, macros, tmp_path_factory.mktemp("kernels"))
+
+
+Snippet = Callable[[str], Path]
+
+
+@pytest.fixture
+def snippet(tmp_path: Path) -> Snippet:
+    """Writes a kernel crate; its source begins on line 2."""
+
+    def write(source: str) -> Path:
+        path = tmp_path / "snippet.rs"
+        path.write_text("use rustcuda_device::prelude::*;\n" + source, encoding="utf-8")
+        return path
+
+    return write
+
+
+def body(module: PtxModule, kernel: str) -> str:
+    """The PTX of one kernel."""
+    found = re.search(rf"\.entry {kernel}\(.*?^\}}", module.text, re.MULTILINE | re.DOTALL)
+    assert found
+    return found[0]
+
+
+def only(module: PtxModule) -> KernelSignature:
+    (signature,) = module.signatures
+    return signature
+
+
+def parameters(**types: str) -> tuple[object, ...]:
+    return tuple(parse_type(name, rust_type) for name, rust_type in types.items())
+
+
+def test_every_parameter_type_is_recorded_with_aliases_resolved(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+type Index = u32;
+type Out = *mut f16;
+/// Moves data.
+///
+/// In *two* `lines`.
+#[kernel]
+pub unsafe fn everything(
+    n: Index, flag: bool, half: f16, wide: f64, small: i8, r#type: usize,
+    from: *const f32, to: Out, one: &u64, read: &[i16], fixed: &'static [bool],
+    mut write: DisjointSlice<f32>, other: rustcuda_device::DisjointSlice<'_, u8>,
+) {
+    let index = thread::index_1d();
+    if let Some(place) = write.get_mut(index) { *place = n as f32; }
+    let _ = (flag, half, wide, small, r#type, from, to, one, read, fixed, other);
+}
+""")
+    signature = only(kernels.compile(source))
+    assert signature.name == "everything"
+    assert signature.doc == "Moves data.\n\nIn *two* `lines`."
+    assert signature.launch_bounds is None
+    assert signature.parameters == parameters(
+        n="u32", flag="bool", half="f16", wide="f64", small="i8", type="usize",
+        **{"from": "*const f32"}, to="*mut f16", one="&u64", read="&[i16]", fixed="&[bool]",
+        write="DisjointSlice<f32>", other="DisjointSlice<u8>",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("attributes", "bounds"),
+    [
+        ("#[kernel(launch_bounds(256))]", (256, 0)),
+        ("#[kernel(launch_bounds(THREADS / 2, 1 + 1))]", (128, 2)),
+        ("#[kernel]\n#[launch_bounds(THREADS, 4)]", (256, 4)),
+        ("#[launch_bounds(32)]\n/// Doc.\n#[kernel]", (32, 0)),
+    ],
+)
+def test_launch_bounds_reach_signature_and_ptx(
+    kernels: Kernels, snippet: Snippet, attributes: str, bounds: tuple[int, int]
+) -> None:
+    module = kernels.compile(snippet(f"const THREADS: usize = 256;\n{attributes}\nfn bounded() {{}}\n"))
+    assert only(module).launch_bounds == bounds
+    assert f".maxntid {bounds[0]}\n" in module.text
+    assert (f".minnctapersm {bounds[1]}\n" in module.text) == (bounds[1] > 0)
+
+
+def test_slices_are_loaded_from_global_memory_through_the_read_only_cache(
+    kernels: Kernels, snippet: Snippet
+) -> None:
+    source = snippet("""
+#[kernel]
+fn scale(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
+    let index = thread::index_1d();
+    let at = index.get();
+    if let (Some(y), Some(x)) = (y.get_mut(index), x.get(at)) { *y += a * *x; }
+}
+""")
+    text = body(kernels.compile(source), "scale")
+    assert re.findall(r"\.param \.(\w+)", text) == ["f32", "u64", "u64", "u64", "u64"]
+    assert sorted(re.findall(r"\b(?:ld|st)\.(?!param)[\w.]+", text)) == [
+        "ld.global.b32", "ld.global.nc.b32", "st.global.b32",
+    ]  # fmt: skip
+
+
+def test_shared_memory_is_declared_and_reached_as_shared(
+    kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path
+) -> None:
+    source = snippet("""
+struct Field { TILE: u32 }
+type Pair = SharedArray<u64, 2>;
+#[kernel]
+unsafe fn tiles(x: *const f32, y: *mut f32) {
+    const SIDE: usize = 8;
+    static mut TILE: SharedArray<f32, { SIDE * SIDE }> = SharedArray::UNINIT;
+    static mut BYTES: SharedArray<u8, 5, 16> = SharedArray::UNINIT;
+    static mut PAIR: Pair = Pair::UNINIT;
+    let i = thread::threadIdx_x() as usize;
+    let field = Field { TILE: TILE.len() as u32 - 61 };
+    unsafe {
+        let write = |value: f32| TILE[i] = value;
+        write(*x.add(i));
+        PAIR[i & 1] = 7;
+        let bytes = &raw mut BYTES;
+        *bytes.cast::<u8>().add(i % 5) = 1;
+        thread::sync_threads();
+        *y.add(i) = TILE[i ^ 1] + BYTES[0] as f32 + PAIR[1] as f32 + field.TILE as f32 + TILE.len() as f32;
+    }
+}
+""")
+    module = kernels.compile(source)
+    text = body(module, "tiles")
+    for declaration in (
+        ".shared .align 4 .b8 __shared_tiles_TILE[256];",
+        ".shared .align 16 .b8 __shared_tiles_BYTES[5];",
+        ".shared .align 8 .b8 __shared_tiles_PAIR[16];",
+    ):
+        assert declaration in module.text
+    assert "st.shared.b32" in text
+    assert "ld.shared.b32" in text
+    assert not re.search(r"\b(ld|st)\.[bu]\d", text), "generic access"
+    assert "bar.sync" in text or "barrier.sync" in text
+    assert "__rustcuda_shared_to_generic" not in module.text
+    cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
+
+
+def test_dynamic_shared_memory_is_one_extern_array(
+    kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path
+) -> None:
+    source = snippet("""
+#[kernel]
+unsafe fn dynamic(y: *mut u32) {
+    let i = thread::threadIdx_x() as usize;
+    unsafe {
+        *DynamicSharedArray::<u32>::get().add(i) = i as u32;
+        *DynamicSharedArray::<u8>::offset(4096).add(i) = 1;
+        thread::sync_threads();
+        let byte = *DynamicSharedArray::<u8>::get_raw().add(4096);
+        *y.add(i) = *DynamicSharedArray::<u32>::get().add(i ^ 1) + u32::from(byte);
+    }
+}
+""")
+    module = kernels.compile(source)
+    assert module.text.count(".extern .shared .align 16 .b8 __rustcuda_dynamic_shared[];") == 1
+    assert "ld.shared.b32" in body(module, "dynamic")
+    cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
+
+
+def test_warps_exchange_values_by_convergent_intrinsics(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+#[kernel]
+unsafe fn warps(y: *mut u64, z: *mut f64) {
+    let lane = warp::lane_id();
+    let mut sum = warp::shuffle_xor(lane, 1) + warp::shuffle_down(lane, 2) + warp::shuffle_up(lane, 3);
+    sum += warp::shuffle_sync(0xff, lane, 4) + warp::ballot(lane > 3) + warp::warp_id() + warp::active_mask();
+    sum += u32::from(warp::all(lane > 1)) + u32::from(warp::any_sync(3, lane > 1));
+    warp::sync_mask(0xffff);
+    unsafe {
+        *y.add(lane as usize) = u64::from(sum) + warp::shuffle_u64(u64::from(sum) << 20, 5);
+        *z.add(lane as usize) = warp::reduce_sum_f64(f64::from(warp::reduce_max_f32(sum as f32)));
+    }
+}
+""")
+    text = body(kernels.compile(source), "warps")
+    for instruction in (
+        "shfl.sync.bfly.b32", "shfl.sync.down.b32", "shfl.sync.up.b32", "shfl.sync.idx.b32",
+        "vote.sync.ballot.b32", "vote.sync.all.pred", "vote.sync.any.pred", "activemask.b32", "bar.warp.sync",
+    ):  # fmt: skip
+        assert instruction in text
+    # Two shuffles for each of the five steps of the f64 sum, one for each of the f32 maximum.
+    assert text.count("shfl.sync.bfly") == 1 + 10 + 5
+
+
+def test_math_is_inlined(kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path) -> None:
+    source = snippet("""
+#[kernel]
+unsafe fn floats(x: *mut f32, y: *mut f64) {
+    unsafe {
+        *x = (*x).exp().sqrt() + (*x).rsqrt() + (*x).tanh().floor() + (*x).powf(0.3).mul_add(2.0, 1.0).abs();
+        *y = (*y).exp().sqrt() + (*y).sin().max(0.5) + (*y).hypot(2.0).ln();
+    }
+}
+""")
+    module = kernels.compile(source)
+    text = body(module, "floats")
+    assert "__nv_" not in module.text
+    for instruction in ("ex2.approx", "sqrt.rn.f32", "sqrt.rn.f64", "rsqrt.approx"):
+        assert instruction in text
+    cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
+
+
+def test_slices_compare_and_conditions_hold_for_kernel_and_record(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+#[kernel]
+#[cfg(cuda_arch = "90")]
+fn new(x: &[u8], y: &[u8], mut z: DisjointSlice<bool>) {
+    if let Some(z) = z.get_mut(thread::index_1d()) { *z = x == y; }
+}
+#[kernel]
+#[cfg(not(cuda_arch = "90"))]
+fn old() {}
+""")
+    assert only(kernels.compile(source)).name == "new"
+    assert only(kernels.compile(source, Capability(8, 0))).name == "old"
+
+
+def test_bulk_copies_arrive_in_shared_memory(
+    kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path
+) -> None:
+    source = snippet("""
+use rustcuda_device::bulk::{self, Barrier};
+#[kernel]
+unsafe fn staged(x: *const f32, y: *mut f32) {
+    static mut ROW: SharedArray<f32, 256, 16> = SharedArray::UNINIT;
+    static mut ARRIVED: Barrier = Barrier::UNINIT;
+    let i = thread::threadIdx_x() as usize;
+    unsafe {
+        if i == 0 {
+            bulk::init(&raw mut ARRIVED);
+            bulk::copy_to_shared((&raw mut ROW).cast(), x.cast(), 1024, &raw mut ARRIVED);
+        }
+        thread::sync_threads();
+        bulk::wait(&raw mut ARRIVED, 0);
+        *y.add(i) = ROW[i ^ 1];
+    }
+}
+""")
+    module = kernels.compile(source)
+    assert ".shared .align 8 .b8 __shared_staged_ARRIVED[8];" in module.text
+    assert "cp.async.bulk.shared" in body(module, "staged")
+    cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
+    older = kernels.rustc(source, Capability(8, 0))
+    assert not older.ok
+    assert "bulk" in older.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "message"),
+    [
+        ("#[kernel] fn k(\n    x: &mut [f32]) {}", 3, "take `DisjointSlice<T>`"),
+        ("#[kernel] fn k(\n    x: &'static mut u8) {}", 3, "take `DisjointSlice<T>`"),
+        ("#[kernel] fn k\n<T>(x: *mut T) {}", 3, "a kernel cannot be generic"),
+        ("#[kernel] fn k()\n-> u32 { 0 }", 3, "a kernel returns nothing"),
+        ("#[kernel] fn k()\nwhere u32: Copy {}", 3, "body must follow its parameters"),
+        ("#[kernel] pub(crate)\nasync fn k() {}", 3, "a kernel cannot be `async`"),
+        ('#[kernel]\nextern "C" fn k() {}', 3, "a kernel cannot be `extern`"),
+        ("#[kernel]\nstruct K;", 3, "#[kernel] goes on a function"),
+        ("#[kernel] fn\nκ() {}", 3, "ASCII"),
+        ("struct S; impl S {\n#[kernel] fn k(&self) {} }", 3, "is `name: type`"),
+        ("#[kernel] fn k(\n    (a, b): (u32, u32)) {}", 3, "is `name: type`"),
+        ("#[kernel] fn k(\n    _: u32) {}", 3, "give this parameter a name"),
+        ("#[kernel] fn k(\n    #[allow(unused)] x: u32) {}", 3, "takes no attributes"),
+        ("#[kernel(fast)]\nfn k() {}", 2, "#[kernel] takes only `launch_bounds("),
+        ("#[kernel(launch_bounds())]\nfn k() {}", 2, "launch_bounds takes the most threads"),
+        ("#[kernel]\n#[launch_bounds]\nfn k() {}", 2, "launch_bounds takes the most threads"),
+        ("#[kernel(launch_bounds(1, 2, 3))]\nfn k() {}", 2, "launch_bounds takes the most threads"),
+        ("#[kernel(launch_bounds(1))]\n#[launch_bounds(2)]\nfn k() {}", 4, "has two launch bounds"),
+        ("#[launch_bounds(2)]\nfn k() {}", 2, "belongs on a function with #[kernel]"),
+        ("struct S;\n#[kernel] fn k(\n    s: S) {}", 4, "type `S` cannot be passed from Python"),
+        (
+            "#[kernel] fn k(\n    x: *const [f32; 4]) {}",
+            3,
+            "Python has no tensors and no numbers of type `[f32; 4]`",
+        ),
+        ("#[kernel] fn k(\n    x: &[u128]) {}", 3, "Python has no tensors and no numbers of type `u128`"),
+        ("type A<'a> = &'a [f32];\n#[kernel] fn k(\n    x: A<'_>) {}", 3, "not through an alias"),
+        (
+            """unsafe fn helper() -> f32 { unsafe {
+                static mut T: SharedArray<f32, 4> = SharedArray::UNINIT; T[0] } }
+            #[kernel] unsafe fn k(x: *mut f32) { unsafe { *x = helper() } }""",
+            3,
+            "in the body of a #[kernel]",
+        ),
+    ],
+)
+def test_a_mistake_is_reported_where_it_stands(
+    kernels: Kernels, snippet: Snippet, source: str, line: int, message: str
+) -> None:
+    finished = kernels.rustc(snippet(source), HOPPER)
+    assert not finished.ok
+    assert message in finished.stderr
+    assert f"snippet.rs:{line}:" in finished.stderr
+
+
+def test_a_kernel_crate_checks_on_the_host_with_a_stable_compiler(
+    toolchain: RustToolchain, macros: Path, snippet: Snippet, tmp_path: Path
+) -> None:
+    """As editors do: no GPU target, no feature gates, std."""
+    device = tmp_path / "librustcuda_device.rlib"
+    extern = f"--extern=rustcuda_macros={macros}"
+    library(
+        toolchain, "rustcuda_device", device, "--crate-type=rlib", "-Cpanic=abort", extern, unstable=False
+    )
+    source = snippet("""
+/// Doc.
+#[launch_bounds(256)]
+#[kernel]
+pub unsafe fn scale(x: &[f32], mut y: DisjointSlice<f32>) {
+    static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;
+    unsafe {
+        TILE[0] = x[0].rsqrt();
+        thread::sync_threads();
+        *y.get_unchecked_mut(0) = warp::reduce_sum_f32(TILE[0].exp());
+        F32x4::load(x, 0, 0.0).store(y.chunk_unchecked_mut::<4>(0));
+    }
+}
+""")
+    arguments: Sequence[str | Path] = (
+        *(
+            "--crate-type=lib",
+            "--emit=metadata",
+            "-Dwarnings",
+            "-Cpanic=abort",
+            "-o",
+            tmp_path / "snippet.rmeta",
+        ),
+        *(f"--extern=rustcuda_device={device}", "-L", macros.parent),
+    )
+    finished = run_rustc(toolchain, source, *arguments, unstable=False)
+    assert finished.ok, finished.stderr
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=str)
+def test_sample_kernels_are_lean_on_every_capability(
+    kernels: Kernels, tools: CudaTools, tmp_path: Path, capability: Capability
+) -> None:
+    module = kernels.compile(SAMPLE, capability)
+    names = {signature.name for signature in module.signatures}
+    assert names == {"saxpy", "rmsnorm", "softmax", "silu_and_mul", "transpose"}
+    assert all(signature.doc and signature.source == "record" for signature in module.signatures)
+    assert not re.search(r"\b(?:ld|st)\.[bu]\d|\bcall\b|\.local\b", module.text)
+    for name in names:
+        text = body(module, name)
+        assert re.search(r"ld\.global\.(nc\.)?v[24]\.b(32|64)", text)
+        assert re.search(r"st\.global\.v[24]\.b(32|64)", text)
+    for name in ("rmsnorm", "softmax"):
+        assert "shfl.sync.bfly" in body(module, name)
+        assert "ld.shared" in body(module, name)
+    assert ("prefetch" in body(module, "rmsnorm")) == (capability.base >= (9, 0))
+    cubin = cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
+    assert cubin.capability == capability
+
+
+def test_the_cast_to_shared_memory_is_its_source() -> None:
+    binding = pytest.importorskip(
+        "llvmlite.binding", reason="llvmlite, which writes LLVM bitcode, is not there"
+    )
+    source = binding.parse_assembly((DEVICE / "sysroot" / "shared_cast.ll").read_text(encoding="utf-8"))
+    shipped = binding.parse_bitcode((DEVICE / "sysroot" / "shared_cast.bc").read_bytes())
+    rebuilt = binding.parse_bitcode(source.as_bitcode())
+    assert without_identifier(str(rebuilt)) == without_identifier(str(shipped))
+    assert "addrspacecast ptr addrspace(3)" in str(shipped)
+
+
+def without_identifier(assembly: str) -> str:
+    """LLVM assembly without the lines that name the file it was read from."""
+    return re.sub(r"^(; ModuleID|source_filename).*\n", "", assembly, flags=re.MULTILINE)
