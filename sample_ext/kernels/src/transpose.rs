@@ -27,8 +27,8 @@ pub unsafe fn transpose(x: *const f32, x_stride: usize, y: *mut f32, rows: usize
     unsafe {
         let packs: [_; SIDE / ROWS] = array::from_fn(|step| {
             let row = top + first + ROWS * step;
-            let x =
-                slice::from_raw_parts(x.add(row * x_stride), if row < rows { columns } else { 0 });
+            let length = if row < rows { columns } else { 0 };
+            let x = slice::from_raw_parts(x.wrapping_add(row * x_stride), length);
             F32x4::load(x, left + lane, 0.0)
         });
         for step in 0..SIDE / ROWS {
@@ -40,7 +40,7 @@ pub unsafe fn transpose(x: *const f32, x_stride: usize, y: *mut f32, rows: usize
         for step in 0..SIDE / ROWS {
             let i = first + ROWS * step;
             let length = if left + i < columns { rows } else { 0 };
-            let mut y = DisjointSlice::from_raw_parts(y.add((left + i) * rows), length);
+            let mut y = DisjointSlice::from_raw_parts(y.wrapping_add((left + i) * rows), length);
             let pack = F32x4::from_fn(|k| TILE[(lane + k) * PITCH + i]);
             pack.store(y.chunk_unchecked_mut::<4>(top + lane));
         }

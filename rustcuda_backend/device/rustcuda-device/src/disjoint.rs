@@ -52,8 +52,12 @@ impl<T> DisjointSlice<'_, T> {
     }
 
     /// The `N` elements from `N` times this thread's index on; fewer at the end, none beyond it.
+    ///
+    /// # Safety
+    ///
+    /// All threads must use the slice this way, and with the same `N`.
     #[inline(always)]
-    pub fn chunk_mut<const N: usize>(&mut self, index: ThreadIndex<'_>) -> &mut [T] {
+    pub unsafe fn chunk_mut<const N: usize>(&mut self, index: ThreadIndex<'_>) -> &mut [T] {
         // No overflow: memory ends long before.
         let start = N * index.get().min(self.length);
         // SAFETY: chunks of different indices do not overlap.
