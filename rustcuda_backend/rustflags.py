@@ -6,8 +6,9 @@ Passes set CARGO_ENCODED_RUSTFLAGS, which makes cargo ignore every other source,
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,39 @@ def user_rustflags(toolchain: RustToolchain, directory: Path, environ: Mapping[s
     with every matching `target.'cfg(…)'`; `build.rustflags`.
     """
     if "CARGO_ENCODED_RUSTFLAGS" in environ:
-        return tuple(flag for flag in environ["CARGO_ENCODED_RUSTFLAGS"].split("\x1f") if flag)
+        encoded = environ["CARGO_ENCODED_RUSTFLAGS"]
+        return tuple(encoded.split("\x1f")) if encoded else ()
     if "RUSTFLAGS" in environ:
-        return tuple(environ["RUSTFLAGS"].split())
+        return tuple(flag.strip() for flag in environ["RUSTFLAGS"].split(" ") if flag.strip())
     config = _cargo_config(toolchain, directory, environ)
+    flags = _configured(config, environ, frozenset())
+    if not any(_is_conditional(condition) for condition in config.get("target", {})):
+        return flags
+    # Flags may set cfgs, which decide about flags: cargo goes round twice at most, and so do we.
+    for _ in range(2):
+        previous, flags = flags, _configured(config, environ, _target_cfg(toolchain, flags))
+        if flags == previous:
+            break
+    return previous
+
+
+def _configured(
+    config: Mapping[str, Any], environ: Mapping[str, str], facts: frozenset[str]
+) -> tuple[str, ...]:
+    """What the configuration says where these cfgs are set; without any, no condition holds."""
     tables = config.get("target", {})
     flags = [*_flags(tables.get(TARGET, {})), *environ.get(_VARIABLE, "").split()]
     for condition, table in sorted(tables.items()):
-        conditional = condition.startswith("cfg(") and _flags(table)
-        if conditional and _holds(condition, _target_cfg(toolchain)):
+        if facts and _is_conditional(condition) and _holds(condition, facts):
             flags += _flags(table)
     return tuple(flags) or (
         *_flags(config.get("build", {})),
         *environ.get("CARGO_BUILD_RUSTFLAGS", "").split(),
     )
+
+
+def _is_conditional(condition: str) -> bool:
+    return condition.startswith("cfg(")
 
 
 def _cargo_config(toolchain: RustToolchain, directory: Path, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -54,9 +74,13 @@ def _flags(table: Mapping[str, Any]) -> list[str]:
     return flags.split() if isinstance(flags, str) else list(flags)
 
 
-def _target_cfg(toolchain: RustToolchain) -> frozenset[str]:
-    finished = process.run([toolchain.rustc, "--print=cfg", f"--target={TARGET}"])
-    return frozenset(finished.stdout.split("\n"))
+def _target_cfg(toolchain: RustToolchain, flags: Sequence[str]) -> frozenset[str]:
+    """What is set for the target under these flags, as `rustc --print cfg` says it; `true` always is."""
+    asked = ("--crate-name=___", "--print=cfg", f"--target={TARGET}")
+    finished = process.run(
+        [str(toolchain.rustc), *asked, *flags], env={**os.environ, **toolchain.bootstrap(["___"])}
+    )
+    return frozenset(("true", *finished.stdout.splitlines()))
 
 
 _CFG_TOKEN = re.compile(
