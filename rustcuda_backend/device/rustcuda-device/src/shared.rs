@@ -25,6 +25,7 @@ pub struct SharedArray<T, const N: usize, const ALIGN: usize = 0> {
 impl<T, const N: usize, const ALIGN: usize> SharedArray<T, N, ALIGN> {
     /// The initial value of the static. `#[kernel]` takes it out where it makes shared memory; left
     /// anywhere else it would silently be ordinary global memory, hence the error.
+    #[allow(clippy::declare_interior_mutable_const)] // only ever a static's value
     pub const UNINIT: Self = {
         refuse_global_memory();
         Self {
@@ -87,10 +88,11 @@ impl<T, const N: usize, const ALIGN: usize> IndexMut<usize> for SharedArray<T, N
 
 /// Fails where `#[kernel]` has not made shared memory of a static.
 pub(crate) const fn refuse_global_memory() {
-    assert!(
-        !cfg!(target_arch = "nvptx64"),
-        "shared memory is declared as `static mut NAME: type = type::UNINIT;` in the body of a #[kernel]"
-    );
+    if cfg!(target_arch = "nvptx64") {
+        panic!(
+            "shared memory is declared as `static mut NAME: type = type::UNINIT;` in the body of a #[kernel]"
+        );
+    }
 }
 
 /// The shared memory whose size the launch gives, in bytes: `kernel[grid, block, shared_bytes]`.
