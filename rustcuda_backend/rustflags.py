@@ -90,25 +90,23 @@ _CFG_TOKEN = re.compile(
 
 def _holds(condition: str, facts: frozenset[str]) -> bool:
     """Evaluates `cfg(all(unix, not(target_os = "linux")))` against `rustc --print cfg`."""
-    value, _ = _evaluate(condition, 0, facts)
-    return value
+    start = _CFG_TOKEN.match(condition)
+    return start is not None and _evaluate(condition, start, facts)[0]
 
 
-def _evaluate(text: str, position: int, facts: frozenset[str]) -> tuple[bool, int]:
-    match = _CFG_TOKEN.match(text, position)
-    if not match:
-        return False, len(text)
-    if match["pair"]:
-        return re.sub(r"\s*=\s*", "=", match["pair"]) in facts, match.end()
+def _evaluate(text: str, start: re.Match[str], facts: frozenset[str]) -> tuple[bool, int]:
+    """The value of the expression that a token starts, and where it ends."""
+    if start["pair"]:
+        return re.sub(r"\s*=\s*", "=", start["pair"]) in facts, start.end()
     values = []
-    name, position = match["call"], match.end()
+    position = start.end()
     while (token := _CFG_TOKEN.match(text, position)) and not token["close"]:
         if token["comma"]:
             position = token.end()
             continue
-        value, position = _evaluate(text, position, facts)
+        value, position = _evaluate(text, token, facts)
         values.append(value)
     end = token.end() if token else len(text)
-    if name == "not":
+    if start["call"] == "not":
         return not any(values), end
-    return (any(values) if name == "any" else all(values)), end
+    return (all(values) if start["call"] == "all" else any(values)), end
