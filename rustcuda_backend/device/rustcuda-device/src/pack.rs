@@ -41,14 +41,12 @@ impl<T: Copy, const N: usize> Pack<T, N> {
     #[inline(always)]
     pub fn load(slice: &[T], start: usize, fill: T) -> Self {
         let () = Self::IS_16_BYTES;
-        // SAFETY: not beyond the end.
-        let rest = unsafe { slice.get_unchecked(start.min(slice.len())..) };
-        let pointer = rest.as_ptr().cast::<Vector<T, N>>();
-        if rest.len() >= N && pointer.is_aligned() {
+        let pointer = slice.as_ptr().wrapping_add(start).cast::<Vector<T, N>>();
+        if start <= slice.len() && slice.len() - start >= N && pointer.is_aligned() {
             // SAFETY: in bounds and aligned; both types are their elements.
             return unsafe { mem::transmute_copy(&pointer.read()) };
         }
-        Self::from_fn(|k| rest.get(k).copied().unwrap_or(fill))
+        Self::from_fn(|k| slice.get(start.saturating_add(k)).copied().unwrap_or(fill))
     }
 
     /// Stores the elements that the slice has place for.
