@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass, replace
@@ -95,7 +96,16 @@ def parse_entries(text: str) -> tuple[PtxEntry, ...]:
     return tuple(_entry(match) for match in _ENTRY.finditer(text))
 
 
-def finish(raw: str, capability: Capability) -> PtxModule:
+def has_plain_kernels(raw: str) -> bool:
+    """Whether a PTX text as the compiler wrote it has kernels that `#[kernel]` did not record."""
+    markers = [match["name"] for match in _MARKER.finditer(raw)]
+    recorded = sum(name.startswith(RECORD_PREFIX) for name in markers)
+    return sum(1 for _ in _ENTRY.finditer(raw)) > recorded
+
+
+def finish(
+    raw: str, capability: Capability, described: Mapping[str, KernelSignature] | None = None
+) -> PtxModule:
     """Makes PTX for ptxas of what the compiler wrote, and reads its kernels' signatures.
 
     Takes the records of `#[kernel]` out, applies their launch bounds, and declares shared memory.
@@ -103,17 +113,19 @@ def finish(raw: str, capability: Capability) -> PtxModule:
     Args:
         raw: The PTX text.
         capability: The capability that it must be for.
+        described: What rustdoc knows of kernels, for those without a record.
 
     Raises:
         FormatError: Text that is no PTX, or for another target.
-        SignatureError: A record and its kernel disagree, or a kernel cannot be launched from Python.
+        SignatureError: A record or rustdoc contradicts the PTX, or a kernel cannot be launched from Python.
     """
     version = _checked_version(raw, capability)
     markers = {match["name"]: _marker_bytes(match) for match in _MARKER.finditer(raw)}
     entries = parse_entries(raw)
     records = _records(markers)
     _check_records(records, entries)
-    signatures = tuple(_signature(entry, records.get(entry.name)) for entry in entries)
+    sources = {**(described or {}), **records}
+    signatures = tuple(_signature(entry, sources.get(entry.name)) for entry in entries)
     text = _MARKER.sub(lambda match: _replacement(match["name"], markers), raw)
     missing = {
         signature.name: signature.launch_bounds
@@ -210,26 +222,58 @@ def _check_bounds(threads: int, blocks: int, where: str) -> None:
         )
 
 
-def _signature(entry: PtxEntry, record: KernelSignature | None) -> KernelSignature:
-    if record:
-        return replace(record, launch_bounds=record.launch_bounds or entry.launch_bounds)
+def _signature(entry: PtxEntry, source: KernelSignature | None) -> KernelSignature:
+    if source and source.source == "record":
+        return replace(source, launch_bounds=source.launch_bounds or entry.launch_bounds)
+    if source and _same_count(entry, source):
+        return _described(entry, source)
     parameters = tuple(_ptx_parameter(entry, index) for index in range(len(entry.types)))
-    return KernelSignature(entry.name, parameters, launch_bounds=entry.launch_bounds, source="ptx")
+    doc = source.doc if source else ""
+    return KernelSignature(entry.name, parameters, doc, entry.launch_bounds, source="ptx")
 
 
-def _ptx_parameter(entry: PtxEntry, index: int) -> Parameter:
-    name, ptx_type = f"arg{index}", entry.types[index]
-    if ptx_type == "ptr":
-        return Parameter(name, "pointer", "", mutable=True, rust_type="*mut _")
-    if ptx_type not in _RUST_SCALARS:
+def _same_count(entry: PtxEntry, source: KernelSignature) -> bool:
+    """Whether parameters and PTX parameters pair up; a value may have no size, and then none."""
+    kinds = {parameter.kind for parameter in source.parameters}
+    return len(source.parameters) == len(entry.types) or "value" not in kinds
+
+
+def _described(entry: PtxEntry, source: KernelSignature) -> KernelSignature:
+    """The signature that rustdoc shows, with the PTX's types for the values that it tells no size of."""
+    sizes = tuple(
+        known or actual for known, actual in itertools.zip_longest(source.abi_bytes, entry.abi_bytes)
+    )
+    if sizes != entry.abi_bytes:
+        shown = ", ".join(f"{parameter.name}: {parameter.rust_type}" for parameter in source.parameters)
         raise SignatureError(
-            f"parameter {index}, a value of {entry.abi_bytes[index]} bytes, cannot be passed from Python",
+            f"rustdoc shows the parameters ({shown}) of {_bytes(source.abi_bytes)} bytes, "
+            f"but those in the PTX take {_bytes(entry.abi_bytes)}",
+            where=f"kernel '{entry.name}'",
+            hint="give the function the same parameters under cfg(doc) and cfg(not(doc))",
+        )
+    parameters = tuple(
+        _ptx_parameter(entry, index, parameter) if parameter.kind == "value" else parameter
+        for index, parameter in enumerate(source.parameters)
+    )
+    return replace(source, parameters=parameters, launch_bounds=entry.launch_bounds)
+
+
+def _ptx_parameter(entry: PtxEntry, index: int, described: Parameter | None = None) -> Parameter:
+    name = described.name if described else f"arg{index}"
+    rust_type = described.rust_type if described else ""
+    ptx_type = entry.types[index]
+    if ptx_type == "ptr":
+        return Parameter(name, "pointer", "", mutable=True, rust_type=rust_type or "*mut _")
+    if ptx_type not in _RUST_SCALARS:
+        shown = f"'{name}: {rust_type}'" if described else str(index)
+        raise SignatureError(
+            f"parameter {shown}, a value of {entry.abi_bytes[index]} bytes, cannot be passed from Python",
             where=f"kernel '{entry.name}'",
             hint="mark the function with #[kernel] from rustcuda-device, which takes slices apart,\n"
             "or take a raw pointer and a length instead",
         )
     scalar = _RUST_SCALARS[ptx_type]
-    return Parameter(name, "scalar", scalar, rust_type=scalar)
+    return Parameter(name, "scalar", scalar, rust_type=rust_type or scalar)
 
 
 def _replacement(name: str, markers: Mapping[str, bytes]) -> str:

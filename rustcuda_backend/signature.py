@@ -32,7 +32,8 @@ class Parameter:
 
     Attributes:
         name: The Rust name.
-        kind: `"scalar"`, `"pointer"` (8 bytes) or `"slice"` (a pointer and a length, 8 bytes each).
+        kind: `"scalar"`, `"pointer"` (8 bytes) or `"slice"` (a pointer and a length, 8 bytes each); from
+            rustdoc also `"value"`, of a type whose size only the PTX entry knows, never in a finished module.
         dtype: Rust scalar: of the value, of what is pointed to, or of the slice's elements.
             `""` where the source does not tell (a pointer read from PTX).
         mutable: Whether the kernel may write through it.
@@ -47,9 +48,11 @@ class Parameter:
 
     @property
     def abi_bytes(self) -> tuple[int, ...]:
-        """Size in bytes of each PTX parameter this one becomes."""
+        """Size in bytes of each PTX parameter this one becomes; 0 where it is not known."""
         if self.kind == "slice":
             return (8, 8)
+        if self.kind == "value":
+            return (0,)
         return (8,) if self.kind == "pointer" else (SCALAR_BYTES[self.dtype],)
 
 
@@ -62,7 +65,7 @@ class KernelSignature:
         parameters: In order.
         doc: The Rust doc comment, without the comment marks.
         launch_bounds: (most threads per block, fewest blocks per multiprocessor or 0), or None.
-        source: `"record"` (`#[kernel]`) or `"ptx"`.
+        source: `"record"` (`#[kernel]`), `"rustdoc"` or `"ptx"`.
     """
 
     name: str

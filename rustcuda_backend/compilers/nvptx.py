@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rustcuda_backend import process, ptx
+from rustcuda_backend import process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate
@@ -18,7 +18,9 @@ from rustcuda_backend.errors import CompileError
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
+from rustcuda_backend.rustdoc import RustdocCall
 from rustcuda_backend.settings import Settings
+from rustcuda_backend.signature import KernelSignature
 
 # rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
@@ -82,10 +84,35 @@ class NvptxCompiler:
                 where=str(self.crate.directory / "Cargo.toml"),
             )
         self.report.said(finished.stderr)
-        module = ptx.finish(output.read_text(encoding="utf-8"), build_pass.capability)
+        raw = output.read_text(encoding="utf-8")
+        described = self._describe(build_pass, output) if ptx.has_plain_kernels(raw) else {}
+        module = ptx.finish(raw, build_pass.capability, described)
         if not module.signatures:
             raise _no_kernels(self.crate, build_pass.capability)
         return module
+
+    def _describe(self, build_pass: Pass, compiled: Path) -> dict[str, KernelSignature]:
+        """What rustdoc knows of the kernels, called with the pass's own flags."""
+        program = self.toolchain.rustc.with_name(f"rustdoc{self.toolchain.rustc.suffix}")
+        flags = (*rustdoc.cfg_flags(self.rustflags), *self._rustc_flags(build_pass.capability))
+        variables = {
+            **self._variables(build_pass.capability),
+            "RUSTDOC": str(program),
+            "CARGO_ENCODED_RUSTDOCFLAGS": "\x1f".join(flags),
+        }
+        call = RustdocCall(
+            rustdoc=program,
+            argv=(
+                *(self.toolchain.cargo, "rustdoc", *self._cargo_arguments(build_pass)),
+                *("--", *self._crate_flags(), *rustdoc.FLAGS),
+            ),
+            directory=self.crate.directory,
+            environ={**self.environ, **variables},
+            variables=variables,
+            output=build_pass.directory / TARGET / "doc" / f"{self.crate.name}.json",
+            compiled=compiled,
+        )
+        return rustdoc.describe(call, self.report)
 
     def _variables(self, capability: Capability) -> dict[str, str]:
         bootstrap = self.toolchain.bootstrap(self.crate.graph)
@@ -134,20 +161,30 @@ class NvptxCompiler:
         yield (Path(home) if home else Path.home() / ".cargo"), "cargo"
 
     def _command(self, build_pass: Pass, output: Path) -> tuple[str | Path, ...]:
-        profile = self.settings.profile
-        debug = '"line-directives-only"' if self.settings.lineinfo else "false"
-        overrides = ('lto="fat"', "codegen-units=1", 'panic="abort"', f"debug={debug}")
         colour = "json-diagnostic-rendered-ansi" if self.report.colour else "json"
         # Relative, since cargo hashes it into symbol names; rustc runs in the workspace's root.
         emitted = os.path.relpath(output, self.crate.workspace)
         return (
-            *(self.toolchain.cargo, "rustc", "--lib", "--crate-type=staticlib", f"--profile={profile}"),
-            *(f"--target={TARGET}", "--target-dir", build_pass.directory, f"--jobs={self.cargo_jobs}"),
-            *(f"--message-format={colour}", *self.crate.cargo_arguments),
-            *(part for override in overrides for part in ("--config", f"profile.{profile}.{override}")),
-            *self.settings.cargo_args,
-            *("--", f"--emit=asm={emitted}", f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})"),
-            *("-Zcrate-attr=no_std", "-Aduplicate_features", "-Aunused_features", "-Ainternal_features"),
+            *(self.toolchain.cargo, "rustc", "--crate-type=staticlib", f"--message-format={colour}"),
+            *self._cargo_arguments(build_pass),
+            *("--", f"--emit=asm={emitted}", *self._crate_flags()),
+        )
+
+    def _cargo_arguments(self, build_pass: Pass) -> Iterator[str | Path]:
+        profile = self.settings.profile
+        debug = '"line-directives-only"' if self.settings.lineinfo else "false"
+        yield from ("--lib", f"--profile={profile}", f"--target={TARGET}")
+        yield from ("--target-dir", build_pass.directory, f"--jobs={self.cargo_jobs}")
+        yield from self.crate.cargo_arguments
+        for override in ('lto="fat"', "codegen-units=1", 'panic="abort"', f"debug={debug}"):
+            yield from ("--config", f"profile.{profile}.{override}")
+        yield from self.settings.cargo_args
+
+    def _crate_flags(self) -> tuple[str, ...]:
+        """Flags for the kernel crate alone, not for its dependencies."""
+        return (
+            *(f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})", "-Zcrate-attr=no_std"),
+            *("-Aduplicate_features", "-Aunused_features", "-Ainternal_features"),
         )
 
 

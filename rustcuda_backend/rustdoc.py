@@ -1,0 +1,243 @@
+"""Kernel signatures from rustdoc's JSON, for kernels that are plain functions and left no record."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rustcuda_backend import process
+from rustcuda_backend.errors import FormatError, ToolError
+from rustcuda_backend.report import Report
+from rustcuda_backend.signature import SCALAR_BYTES, KernelSignature, Parameter
+
+# 57 is what rustdoc 1.96 writes, and the tests read what it wrote. 58 to 61 only add fields to items and
+# functions (stability, const_stability, default_unstable): by comparison of the definitions in the
+# rustdoc-types crate, 0.57.4 with 0.61.0, whose version numbers are the format's.
+FORMAT_VERSIONS = frozenset(range(57, 62))
+
+# core::ffi's aliases on this target: 64 bits, not Windows, and char is signed (core/src/ffi/primitives.rs).
+_C_TYPES = {
+    "c_char": "i8", "c_schar": "i8", "c_uchar": "u8", "c_short": "i16", "c_ushort": "u16",
+    "c_int": "i32", "c_uint": "u32", "c_long": "i64", "c_ulong": "u64", "c_longlong": "i64",
+    "c_ulonglong": "u64", "c_float": "f32", "c_double": "f64",
+    "c_size_t": "usize", "c_ssize_t": "isize", "c_ptrdiff_t": "isize",
+}  # fmt: skip
+
+# Private and hidden functions are kernels too; with a crate's lints at deny, its documentation need not be.
+FLAGS = (
+    *("-Zunstable-options", "--output-format=json", "--document-private-items", "--document-hidden-items"),
+    "--cap-lints=allow",
+)
+
+# Pointers to these carry a length or a vtable.
+_UNSIZED = ("slice", "dyn_trait")
+
+_IDENTIFIER = re.compile(r"(?:r#)?(?P<name>(?!_$)\w+)")
+
+
+@dataclass(frozen=True)
+class RustdocCall:
+    """One call of rustdoc through cargo.
+
+    Attributes:
+        rustdoc: The program.
+        argv: The command.
+        directory: Where it runs.
+        environ: The whole environment.
+        variables: What of it was set for this call, for messages.
+        output: The JSON that it writes.
+        compiled: The PTX of the same pass; rustc writes it anew whenever the crate has changed.
+    """
+
+    rustdoc: Path
+    argv: Sequence[str | Path]
+    directory: Path
+    environ: Mapping[str, str]
+    variables: Mapping[str, str]
+    output: Path
+    compiled: Path
+
+
+def cfg_flags(rustflags: Sequence[str]) -> tuple[str, ...]:
+    """Those of somebody's rustc flags that decide what there is; rustdoc does not take all others."""
+    joined = re.findall(r"(?:^|\x1f)--(cfg|check-cfg)[=\x1f]([^\x1f]*)", "\x1f".join(rustflags))
+    return tuple(f"--{flag}={value}" for flag, value in joined)
+
+
+def describe(call: RustdocCall, report: Report) -> dict[str, KernelSignature]:
+    """The kernels of a crate as rustdoc knows them; none, with a warning, where it cannot be asked.
+
+    Args:
+        call: How to run rustdoc. It does not run if it has run for the same PTX before.
+        report: Where the warning goes.
+    """
+    try:
+        return signatures(_document(call, report))
+    except (ToolError, FormatError) as error:
+        report.warn(
+            "kernels without #[kernel] keep the names and types that their PTX tells "
+            f"(arg0, no element types): {error.what}"
+        )
+        return {}
+
+
+def _document(call: RustdocCall, report: Report) -> dict[str, Any]:
+    # cargo never finds rustdoc's JSON fresh, since it looks for index.html; the PTX's time tells.
+    time = call.compiled.stat().st_mtime_ns
+    kept = call.output.with_suffix(".rustdoc.json")
+    if not (kept.is_file() and kept.stat().st_mtime_ns == time):
+        _run(call, report)
+        os.utime(call.output, ns=(time, time))
+        # Whole or not at all: a build may be interrupted.
+        call.output.replace(kept)
+    try:
+        content: dict[str, Any] = json.loads(kept.read_bytes())
+    except ValueError as error:
+        raise FormatError(f"{kept} is not JSON: {error}") from error
+    return content
+
+
+def _run(call: RustdocCall, report: Report) -> None:
+    if not call.rustdoc.is_file():
+        raise ToolError(f"there is no rustdoc beside rustc ({call.rustdoc})")
+    report.command(call.argv, call.variables)
+    finished = process.run(call.argv, cwd=call.directory, env=call.environ)
+    report.said(finished.stderr)
+    if not (finished.ok and call.output.is_file()):
+        errors = re.findall(r"^error.*", finished.stderr, re.MULTILINE)
+        raise ToolError(f"rustdoc failed: {errors[0] if errors else f'status {finished.returncode}'}")
+
+
+def signatures(document: Mapping[str, Any]) -> dict[str, KernelSignature]:
+    """Reads the kernels that a crate defines, by the names that their PTX entries have.
+
+    A parameter whose size only the PTX entry knows (a struct, a `&[T]` of 16 bytes) is of kind `"value"`.
+
+    Args:
+        document: rustdoc's JSON of the crate, private items included.
+
+    Raises:
+        FormatError: A format version that is not known.
+    """
+    version = document.get("format_version")
+    if version not in FORMAT_VERSIONS:
+        known = f"{min(FORMAT_VERSIONS)} to {max(FORMAT_VERSIONS)}"
+        raise FormatError(f"this rustdoc writes JSON of format {version}; known are {known}")
+    return {signature.name: signature for signature in _kernels(document)}
+
+
+def _kernels(document: Mapping[str, Any]) -> Iterator[KernelSignature]:
+    for item in document["index"].values():
+        match item:
+            case {"inner": {"function": {"header": {"abi": {"Other": abi}}, "sig": {"inputs": inputs}}}}:
+                name = _exported_name(item)
+                # rustdoc keeps the quotes around the names of ABIs that it has no word for.
+                if name and abi.strip('"') == "ptx-kernel":
+                    parameters = tuple(
+                        _parameter(_name(pattern, index), _resolved(rust_type, document, {}))
+                        for index, (pattern, rust_type) in enumerate(inputs)
+                    )
+                    doc = (item["docs"] or "").strip()
+                    yield KernelSignature(name, parameters, doc=doc, source="rustdoc")
+
+
+def _exported_name(item: Mapping[str, Any]) -> str:
+    """The symbol's name; empty if rustc makes one up, which nobody can launch by."""
+    for attribute in item["attrs"]:
+        match attribute:
+            case {"export_name": str(name)}:
+                return name
+            case "no_mangle":
+                return str(item["name"]).removeprefix("r#")
+    return ""
+
+
+def _name(pattern: str, index: int) -> str:
+    """A parameter's name; a pattern such as `_` or `(a, b)` has none."""
+    identifier = _IDENTIFIER.fullmatch(pattern)
+    return identifier["name"] if identifier else f"arg{index}"
+
+
+def _parameter(name: str, rust_type: Mapping[str, Any]) -> Parameter:
+    text = _spelled(rust_type)
+    match rust_type:
+        case {"primitive": scalar} if scalar in SCALAR_BYTES:
+            return Parameter(name, "scalar", scalar, rust_type=text)
+        case {"raw_pointer": to} | {"borrowed_ref": to} if _is_sized(to["type"]):
+            scalar = to["type"].get("primitive", "")
+            dtype = scalar if scalar in SCALAR_BYTES else ""
+            return Parameter(name, "pointer", dtype, mutable=to["is_mutable"], rust_type=text)
+    return Parameter(name, "value", "", rust_type=text)
+
+
+def _is_sized(rust_type: Mapping[str, Any]) -> bool:
+    return not any(kind in rust_type for kind in _UNSIZED) and rust_type.get("primitive") != "str"
+
+
+def _resolved(
+    rust_type: Mapping[str, Any], document: Mapping[str, Any], bound: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """A type without the aliases in it; `bound` has the types of the generics of the alias around it."""
+    match rust_type:
+        case {"generic": name}:
+            found: Mapping[str, Any] = bound.get(name, rust_type)
+            return found
+        case {"resolved_path": path}:
+            return _alias(path, document, bound) or rust_type
+        case {"slice": element}:
+            return {"slice": _resolved(element, document, bound)}
+        case {"raw_pointer": inner} | {"borrowed_ref": inner} | {"array": inner}:
+            (kind,) = rust_type
+            return {kind: {**inner, "type": _resolved(inner["type"], document, bound)}}
+    return rust_type
+
+
+def _alias(
+    path: Mapping[str, Any], document: Mapping[str, Any], bound: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """What a path stands for, if it is an alias of this crate or of core::ffi."""
+    match document["index"].get(str(path["id"])):
+        case {"inner": {"type_alias": {"type": meant, "generics": {"params": params}}}}:
+            given = [_resolved(argument, document, bound) for argument in _type_arguments(path)]
+            types = [parameter for parameter in params if "type" in parameter["kind"]]
+            defaults = [parameter["kind"]["type"]["default"] for parameter in types]
+            values = [*given, *defaults[len(given) :]]
+            names = [parameter["name"] for parameter in types]
+            return _resolved(meant, document, dict(zip(names, values, strict=True)))
+    match document["paths"].get(str(path["id"])):
+        case {"path": ["core", "ffi", *_, name]} if name in _C_TYPES:
+            return {"primitive": _C_TYPES[name]}
+    return None
+
+
+def _type_arguments(path: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    match path:
+        case {"args": {"angle_bracketed": {"args": arguments}}}:
+            return [argument["type"] for argument in arguments if "type" in argument]
+    return []
+
+
+def _spelled(rust_type: Mapping[str, Any]) -> str:
+    """A type in Rust syntax, for messages; `_` for what no kernel takes."""
+    match rust_type:
+        case {"primitive": name} | {"generic": name}:
+            return str(name)
+        case {"resolved_path": path}:
+            arguments = ", ".join(map(_spelled, _type_arguments(path)))
+            return f"{path['path']}<{arguments}>" if arguments else str(path["path"])
+        case {"raw_pointer": {"is_mutable": mutable, "type": pointee}}:
+            return f"*{'mut' if mutable else 'const'} {_spelled(pointee)}"
+        case {"borrowed_ref": {"is_mutable": mutable, "type": pointee}}:
+            return f"&{'mut ' if mutable else ''}{_spelled(pointee)}"
+        case {"slice": element}:
+            return f"[{_spelled(element)}]"
+        case {"array": {"type": element, "len": length}}:
+            return f"[{_spelled(element)}; {length}]"
+        case {"tuple": elements}:
+            return f"({', '.join(map(_spelled, elements))})"
+    return "_"
