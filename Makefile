@@ -20,7 +20,7 @@ setup: rust $(VENV)/.stamp ## make .venv/ with all that the tests need, and see 
 
 test: setup lint ## lint, types, tests, and the branch coverage of the backend
 	@rm -f .coverage .coverage.*
-	$(PYTHON_IN_VENV) -m coverage run -m pytest $(PYTEST_ARGS)
+	$(PYTHON_IN_VENV) -m coverage run -m pytest -n auto $(PYTEST_ARGS)
 	$(PYTHON_IN_VENV) -m coverage combine --quiet
 	$(PYTHON_IN_VENV) -m coverage report
 

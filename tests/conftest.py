@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
 from rustcuda_backend import cuda
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS
 from rustcuda_backend.rust import RustToolchain, find_toolchain
 from rustcuda_backend.sysroot import sysroot
-
-REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -51,28 +49,6 @@ def tools13() -> CudaTools:
 def gpu_sysroot(toolchain: RustToolchain, tools: CudaTools) -> Path:
     """The sysroot for the GPU, made once and cached."""
     return sysroot(toolchain, tools.libdevice)
-
-
-# A kernel crate that needs nothing but rustc.
-PLAIN_HEAD = """\
-#![no_std]
-#![feature(abi_ptx, stdarch_nvptx)]
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! { unsafe { core::arch::nvptx::trap() } }
-"""
-PLAIN_KERNEL = """\
-#[unsafe(no_mangle)]
-pub unsafe extern "ptx-kernel" fn store(out: *mut u32, value: u32) { unsafe { *out = value } }
-"""
-MANIFEST = """\
-[package]
-name = "some-kernels"
-version = "0.1.0"
-edition = "2024"
-[workspace]
-"""
-
-MakeProject = Callable[..., Path]
 
 
 @pytest.fixture

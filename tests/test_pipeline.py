@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
+from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
 from rustcuda_backend import fatbin, pipeline, process
 from rustcuda_backend.capability import all_cfg_values, parse_list
