@@ -122,7 +122,8 @@ def _metadata(
             f"cargo cannot read the kernel crate:\n{finished.stderr.rstrip()}",
             where=str(directory / "Cargo.toml"),
         )
-    content: dict[str, Any] = json.loads(finished.stdout)
+    # cargo writes UTF-8 in any locale; paths then are strings that the file functions here take.
+    content: dict[str, Any] = json.loads(os.fsdecode(finished.stdout.encode()))
     return content
 
 
