@@ -99,7 +99,7 @@ def parse_entries(text: str) -> tuple[PtxEntry, ...]:
 def has_plain_kernels(raw: str) -> bool:
     """Whether a PTX text as the compiler wrote it has kernels that `#[kernel]` did not record."""
     markers = [match["name"] for match in _MARKER.finditer(raw)]
-    recorded = sum(name.startswith(RECORD_PREFIX) for name in markers)
+    recorded: int = sum(name.startswith(RECORD_PREFIX) for name in markers)
     return sum(1 for _ in _ENTRY.finditer(raw)) > recorded
 
 

@@ -98,6 +98,7 @@ def _document(call: RustdocCall, report: Report) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(kept.read_bytes())
     except ValueError as error:
+        kept.unlink()  # so that the next build asks again
         raise FormatError(f"{kept} is not JSON: {error}") from error
     return content
 
