@@ -192,6 +192,8 @@ def _resolved(
             return _alias(path, document, bound) or rust_type
         case {"slice": element}:
             return {"slice": _resolved(element, document, bound)}
+        case {"tuple": elements}:
+            return {"tuple": [_resolved(element, document, bound) for element in elements]}
         case {"raw_pointer": inner} | {"borrowed_ref": inner} | {"array": inner}:
             (kind,) = rust_type
             return {kind: {**inner, "type": _resolved(inner["type"], document, bound)}}
@@ -206,10 +208,12 @@ def _alias(
         case {"inner": {"type_alias": {"type": meant, "generics": {"params": params}}}}:
             given = [_resolved(argument, document, bound) for argument in _type_arguments(path)]
             types = [parameter for parameter in params if "type" in parameter["kind"]]
-            defaults = [parameter["kind"]["type"]["default"] for parameter in types]
-            values = [*given, *defaults[len(given) :]]
-            names = [parameter["name"] for parameter in types]
-            return _resolved(meant, document, dict(zip(names, values, strict=True)))
+            meanings: dict[str, Any] = {}
+            for index, parameter in enumerate(types):
+                default = parameter["kind"]["type"]["default"]
+                meaning = given[index] if index < len(given) else _resolved(default, document, meanings)
+                meanings[parameter["name"]] = meaning
+            return _resolved(meant, document, meanings)
     match document["paths"].get(str(path["id"])):
         case {"path": ["core", "ffi", *_, name]} if name in _C_TYPES:
             return {"primitive": _C_TYPES[name]}

@@ -25,11 +25,13 @@ from rustcuda_backend.settings import read_settings, read_table
 from rustcuda_backend.signature import KernelSignature, Parameter
 
 KERNELS = """\
-type Real = f32;
-type Rows<T = Real> = *const Plain<T>;
-type Plain<T> = T;
-type Defaulted<'a, const N: usize, T = Real> = &'a [T; N];
-type Many<T> = *const [T];
+type Private = f32; // rustdoc itself puts f32 for it
+pub type Real = Private;
+pub type Rows<T = Real> = *const Plain<T>;
+pub type Plain<T> = T;
+pub type Defaulted<'a, const N: usize, T = Real> = &'a [T; N];
+pub type Second<T, U = *const T> = (T, U);
+pub type Many<T> = *const [T];
 pub struct Pair { a: u32, b: f32 }
 pub union Either { a: u32, b: f32 }
 
@@ -55,7 +57,8 @@ mod private {
 #[unsafe(no_mangle)]
 pub extern "ptx-kernel" fn aliases(
     a: Real, b: Rows<u16>, c: Rows<core::ffi::c_int>, d: core::ffi::c_char, e: *mut core::ffi::c_ulong,
-    f: Defaulted<4>, g: Many<Real>, h: Rows,
+    f: Defaulted<4>, g: Many<Real>, h: Rows, i: Private, j: *const Rows<&'static mut [Real]>,
+    k: *mut Second<u8>,
 ) {}
 
 #[unsafe(no_mangle)]
@@ -158,6 +161,9 @@ def test_aliases_are_followed(found: dict[str, KernelSignature]) -> None:
         "f: &[f32; N] = pointer",
         "g: *const [f32] = value",
         "h: *const f32 = pointer f32",
+        "i: f32 = scalar f32",
+        "j: *const *const &mut [f32] = pointer",
+        "k: *mut (u8, *const u8) = pointer mut",
     ]
 
 
