@@ -6,10 +6,12 @@ also to ask for metadata alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
-from rustcuda_backend.session import ConfigSettings, open_session, user_errors
+from rustcuda_backend.session import ConfigSettings, Session, open_session, user_errors
 
 __all__ = [
     "build_editable",
@@ -50,7 +52,7 @@ def prepare_metadata_for_build_wheel(
     """PEP 517. setuptools' metadata; touches neither cargo nor CUDA."""
     from setuptools import build_meta
 
-    with user_errors(), open_session(config_settings) as opened:
+    with _checked_session(config_settings) as opened:
         return build_meta.prepare_metadata_for_build_wheel(metadata_directory, opened.for_setuptools())
 
 
@@ -60,7 +62,7 @@ def prepare_metadata_for_build_editable(
     """PEP 660. setuptools' metadata; touches neither cargo nor CUDA."""
     from setuptools import build_meta
 
-    with user_errors(), open_session(config_settings) as opened:
+    with _checked_session(config_settings) as opened:
         return build_meta.prepare_metadata_for_build_editable(metadata_directory, opened.for_setuptools())
 
 
@@ -72,7 +74,7 @@ def build_wheel(
     """PEP 517. setuptools' wheel, with the kernels and their loader in it."""
     from setuptools import build_meta
 
-    with user_errors(), open_session(config_settings) as opened:
+    with _checked_session(config_settings) as opened:
         return build_meta.build_wheel(wheel_directory, opened.for_setuptools(), metadata_directory)
 
 
@@ -84,7 +86,7 @@ def build_editable(
     """PEP 660. setuptools' editable wheel; the kernels are written beside the package's source."""
     from setuptools import build_meta
 
-    with user_errors(), open_session(config_settings) as opened:
+    with _checked_session(config_settings) as opened:
         return build_meta.build_editable(wheel_directory, opened.for_setuptools(), metadata_directory)
 
 
@@ -92,5 +94,16 @@ def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = N
     """PEP 517. setuptools' sdist, with the kernel crate's sources in it."""
     from setuptools import build_meta
 
-    with user_errors(), open_session(config_settings) as opened:
+    with _checked_session(config_settings) as opened:
         return build_meta.build_sdist(sdist_directory, opened.for_setuptools())
+
+
+@contextlib.contextmanager
+def _checked_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
+    """A hook's session; the settings are checked in every hook alike, before anything is written."""
+    from rustcuda_backend.settings import read_settings, read_table
+
+    with user_errors():
+        read_settings(read_table(Path.cwd()) or {}, config_settings or {}, os.environ)
+        with open_session(config_settings) as opened:
+            yield opened
