@@ -177,7 +177,10 @@ def _assemble(
     started = time.monotonic()
     sm = build_pass.capability.sm
     arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
-    cubin = _assembled(module, tools, arguments, build_pass.directory / f"{sm}.ptx")
+    # Also where the cubin comes from the cache: people read it.
+    kept = build_pass.directory / f"{sm}.ptx"
+    kept.write_text(module.text, encoding="utf-8")
+    cubin = _assembled(module, tools, arguments, kept)
     for message in cubin.messages:
         report.once(message)
     report.step(f"{sm} assembled in {time.monotonic() - started:.1f} s")

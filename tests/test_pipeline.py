@@ -33,7 +33,7 @@ def images(kernels: Kernels) -> list[str]:
 
 
 def compiled_ptx(project: Path, sm: str = "sm_80") -> str:
-    return (project / f"kernels/target/rustcuda/{sm}/some_kernels.ptx").read_text(encoding="utf-8")
+    return (project / f"kernels/target/rustcuda/{sm}/{sm}.ptx").read_text(encoding="utf-8")
 
 
 def constants(ptx: str) -> list[int]:
@@ -59,13 +59,12 @@ def test_a_cubin_for_each_capability_and_ptx_only_where_asked(make_project: Make
     assert set(kernels.files("x")) == {"x.py", "x.pyi", "x.fatbin"}
 
 
-ARCH = (
-    "\n".join(f'    if cfg!(cuda_arch = "{value}") {{ sum += {2**bit} }}' for bit, value in enumerate(("70", "75", "80", "86", "90", "90a", "100", "100a", "100f", "103", "103f", "120")))
-)  # fmt: skip
+ARCHS = ("70", "75", "80", "86", "90", "90a", "100", "100a", "100f", "103", "103f", "120")
+SUM = "\n".join(f'    if cfg!(cuda_arch = "{arch}") {{ sum += {2**bit} }}' for bit, arch in enumerate(ARCHS))
 
 
 def test_cfgs_are_cumulative_in_the_crate_and_in_its_dependencies(make_project: MakeProject) -> None:
-    function = "pub fn sum() -> u32 {\n    let mut sum = 0;\n" + ARCH + "\n    sum\n}\n"
+    function = "pub fn sum() -> u32 {\n    let mut sum = 0;\n" + SUM + "\n    sum\n}\n"
     kernel = """\
 #[unsafe(no_mangle)]
 pub unsafe extern "ptx-kernel" fn sums(out: *mut u32) {
@@ -80,7 +79,6 @@ pub unsafe extern "ptx-kernel" fn sums(out: *mut u32) {
             "kernels/dependency/src/lib.rs": "#![no_std]\n" + function,
         },
     )
-    names = ("70", "75", "80", "86", "90", "90a", "100", "100a", "100f", "103", "103f", "120")
     build(project, "7.0 7.5 8.9 9.0 9.0a 10.0 10.0a 10.3f 12.0")
     seen = set()
     for capability in parse_list("7.0 7.5 8.9 9.0 9.0a 10.0 10.0a 10.3f 12.0"):
@@ -137,13 +135,27 @@ def test_nothing_is_done_twice_and_a_lost_file_is_made_again(
         return run(argv, **options)
 
     monkeypatch.setattr(process, "run", recording)
-    ptx = project / "kernels/target/rustcuda/sm_80/some_kernels.ptx"
+    (ptx,) = (project / "kernels/target/rustcuda/sm_80").rglob("*.s")
     written = ptx.stat().st_mtime_ns
     assert build(project) == first
     assert not any("-arch=sm_80" in command for command in commands), "ptxas ran again"
     assert ptx.stat().st_mtime_ns == written, "rustc ran again"
     ptx.unlink()
     assert build(project) == first
+
+
+def test_going_back_to_earlier_flags_gives_the_earlier_code(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL.replace("= value", '= if cfg!(feature = "more") { 77 } else { 5 }')
+    manifest = MANIFEST + "[features]\nmore = []\n"
+    project = make_project(source, manifest=manifest)
+    table = (project / "pyproject.toml").read_text(encoding="utf-8")
+    seen = []
+    # cargo keeps both compilations and finds each of them fresh
+    for features in ("", "features = ['more']", "", "features = ['more']"):
+        (project / "pyproject.toml").write_text(table + features, encoding="utf-8")
+        build(project)
+        seen += constants(compiled_ptx(project))
+    assert seen == [5, 77, 5, 77]
 
 
 def test_another_source_makes_another_wheel(make_project: MakeProject) -> None:
@@ -161,7 +173,10 @@ def test_the_same_kernels_in_another_place_give_the_same_files(make_project: Mak
 #[inline(never)]
 fn helper(out: *mut u32, value: u32) { if value > 9 { panic!("too large: {value}") } unsafe { *out = value } }
 #[unsafe(no_mangle)]
-pub unsafe extern "ptx-kernel" fn checked(out: *mut u32, value: u32) { helper(out, value); helper(out, value + 1) }
+pub unsafe extern "ptx-kernel" fn checked(out: *mut u32, value: u32) {
+    helper(out, value);
+    helper(out, value + 1)
+}
 """
     first = build(make_project(PLAIN_HEAD + helper, folder="a b/ü", settings="lineinfo = true"))
     second = build(make_project(PLAIN_HEAD + helper, folder="other", settings="lineinfo = true"))
@@ -240,7 +255,7 @@ def test_a_build_target_or_target_folder_of_the_users_does_not_matter(
     environ = {"CARGO_BUILD_TARGET": "x86_64-unknown-linux-gnu", "CARGO_TARGET_DIR": str(tmp_path / "t")}
     project = make_project()
     assert images(build(project, environ=environ)) == ["sass 8.0"]
-    assert (tmp_path / "t/rustcuda/sm_80/some_kernels.ptx").is_file()
+    assert (tmp_path / "t/rustcuda/sm_80/sm_80.ptx").is_file()
     assert not (project / "kernels/target").exists()
 
 
@@ -280,7 +295,7 @@ pub unsafe extern "ptx-kernel" fn compare(out: *mut bool, a: *const u8, n: usize
     table = table.replace('crate = "kernels"', 'crate = "crates/k"')
     (project / "pyproject.toml").write_text(table, encoding="utf-8")
     build(project)
-    text = (project / "target/rustcuda/sm_80/some_kernels.ptx").read_text(encoding="utf-8")
+    text = (project / "target/rustcuda/sm_80/sm_80.ptx").read_text(encoding="utf-8")
     assert set(re.findall(r"\.entry (\w+)", text)) == {"wide", "compare"}
     assert "12345" in text
     assert "call" not in text, "memcmp is inlined"
@@ -349,7 +364,10 @@ def test_two_kernels_of_one_name_in_two_crates(
 @pytest.mark.parametrize("parameter", ["pair: (u32, f32)", "array: [u32; 4]", "slice: &[f32]", "big: u128"])
 def test_a_plain_kernel_that_cannot_be_launched(make_project: MakeProject, parameter: str) -> None:
     name = parameter.partition(":")[0]
-    kernel = f'#[unsafe(no_mangle)] pub extern "ptx-kernel" fn odd(out: *mut u8, {parameter}) {{ unsafe {{ *out = *(&raw const {name}).cast() }} }}\n'
+    kernel = (
+        f'#[unsafe(no_mangle)] pub extern "ptx-kernel" fn odd(out: *mut u8, {parameter}) '
+        f"{{ unsafe {{ *out = *(&raw const {name}).cast() }} }}\n"
+    )
     error = failing(
         make_project("#![allow(improper_ctypes_definitions)]\n" + PLAIN_HEAD + kernel), SignatureError
     )

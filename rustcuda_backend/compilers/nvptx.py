@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,30 +66,36 @@ class NvptxCompiler:
 
     def compile(self, build_pass: Pass) -> PtxModule:
         """Runs one pass; see `Compiler.compile`."""
-        output = build_pass.directory / f"{self.crate.name}.ptx"
-        if not output.is_file():
-            _forget_build(build_pass.directory)
-        build_pass.directory.mkdir(parents=True, exist_ok=True)
+        compiled = self._run_cargo(build_pass)
+        if not compiled.is_file():
+            # cargo does not know of the PTX, so it does not miss a lost one.
+            shutil.rmtree(build_pass.directory / TARGET)
+            compiled = self._run_cargo(build_pass)
+        raw = compiled.read_text(encoding="utf-8")
+        described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
+        module = ptx.finish(raw, build_pass.capability, described)
+        if not module.signatures:
+            raise _no_kernels(self.crate, build_pass.capability)
+        return module
+
+    def _run_cargo(self, build_pass: Pass) -> Path:
+        """Compiles where anything has changed; returns where rustc has put the PTX."""
         variables = self._variables(build_pass.capability)
-        argv = self._command(build_pass, output)
+        argv = self._command(build_pass)
         self.report.command(argv, variables)
         finished = process.run(argv, cwd=self.crate.directory, env={**self.environ, **variables})
-        for message in _diagnostics(finished.stdout):
-            self.report.once(message)
+        messages = _messages(finished.stdout)
+        for message in messages:
+            if message["reason"] == "compiler-message" and not _is_noise(message["message"]):
+                self.report.once(message["message"]["rendered"])
         if not finished.ok:
-            output.unlink(missing_ok=True)
             self.report.once(finished.stderr)
             raise CompileError(
                 f"the kernel crate does not compile for capability {build_pass.capability.name}",
                 where=str(self.crate.directory / "Cargo.toml"),
             )
         self.report.said(finished.stderr)
-        raw = output.read_text(encoding="utf-8")
-        described = self._describe(build_pass, output) if ptx.has_plain_kernels(raw) else {}
-        module = ptx.finish(raw, build_pass.capability, described)
-        if not module.signatures:
-            raise _no_kernels(self.crate, build_pass.capability)
-        return module
+        return _emitted(messages, self.crate.name)
 
     def _describe(self, build_pass: Pass, compiled: Path) -> dict[str, KernelSignature]:
         """What rustdoc knows of the kernels, called with the pass's own flags."""
@@ -160,14 +166,12 @@ class NvptxCompiler:
         home = self.environ.get("CARGO_HOME")
         yield (Path(home) if home else Path.home() / ".cargo"), "cargo"
 
-    def _command(self, build_pass: Pass, output: Path) -> tuple[str | Path, ...]:
+    def _command(self, build_pass: Pass) -> tuple[str | Path, ...]:
         colour = "json-diagnostic-rendered-ansi" if self.report.colour else "json"
-        # Relative, since cargo hashes it into symbol names; rustc runs in the workspace's root.
-        emitted = os.path.relpath(output, self.crate.workspace)
         return (
             *(self.toolchain.cargo, "rustc", "--crate-type=staticlib", f"--message-format={colour}"),
             *self._cargo_arguments(build_pass),
-            *("--", f"--emit=asm={emitted}", *self._crate_flags()),
+            *("--", "--emit=asm", *self._crate_flags()),
         )
 
     def _cargo_arguments(self, build_pass: Pass) -> Iterator[str | Path]:
@@ -188,22 +192,30 @@ class NvptxCompiler:
         )
 
 
-def _forget_build(directory: Path) -> None:
-    """Makes cargo compile anew: it does not know of the PTX, so it would not miss a lost one."""
-    shutil.rmtree(directory / TARGET, ignore_errors=True)
+def _messages(stdout: str) -> list[dict[str, Any]]:
+    """cargo's messages: lines of JSON, among what build scripts and macros may print."""
+    return [json.loads(line) for line in stdout.splitlines() if line.startswith('{"reason":')]
 
 
-def _diagnostics(stdout: str) -> Iterator[str]:
-    """The compilers' messages in cargo's JSON, rendered as cargo would print them."""
-    for line in stdout.splitlines():
-        if not line.startswith("{"):
-            continue
-        entry = json.loads(line)
-        if entry.get("reason") != "compiler-message":
-            continue
-        message = entry["message"]
-        if not _is_noise(message):
-            yield message["rendered"]
+def _emitted(messages: Sequence[Mapping[str, Any]], name: str) -> Path:
+    """Where rustc has put the PTX of the crate that cargo has just compiled, or found fresh.
+
+    cargo reports the library `release/libNAME.a`. That is a link to `release/deps/libNAME-HASH.a`, where
+    the hash stands for flags, features and profile, and beside it lies the `NAME-HASH.s` of that very
+    compilation: a file of a fixed name would be the one of whatever was compiled last.
+    """
+    files = [
+        Path(file)
+        for message in messages
+        if message["reason"] == "compiler-artifact" and "staticlib" in message["target"]["kind"]
+        for file in message["filenames"]
+    ]
+    library = files[-1]
+    for candidate in (library.parent / "deps").glob(f"lib{name}-*{library.suffix}"):
+        # Where the file system has no links, cargo copies.
+        if candidate.samefile(library) or filecmp.cmp(candidate, library, shallow=False):
+            return candidate.with_name(candidate.name.removeprefix("lib")).with_suffix(".s")
+    return library.with_suffix(".s")
 
 
 def _is_noise(message: Mapping[str, Any]) -> bool:
