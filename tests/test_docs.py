@@ -35,7 +35,7 @@ def block(marker: str) -> str:
 
 
 def write(project: Path, files: dict[str, str]) -> Path:
-    for name, text in {"hello_gpu/__init__.py": "", **FILES, **files}.items():
+    for name, text in {"src/hello_gpu/__init__.py": "", **FILES, **files}.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text, encoding="utf-8")
     return project
