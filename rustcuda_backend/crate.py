@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import filelock
+
 from rustcuda_backend import cache, process
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.rust import TARGET, RustToolchain
@@ -153,15 +155,16 @@ def _lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
         if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
     }
     mark = cache.digest(*(str(path) for path in sources), *sources.values())
-    if not (target / mark).is_file():
-        _copy_whole(sources, mark, target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(target.with_name(".device.lock")):
+        if not (target / mark).is_file():
+            _copy_whole(sources, mark, target)
     patch = Path(os.path.relpath(target / DEVICE_CRATE, directory)).as_posix()
     return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
 
 
 def _copy_whole(sources: Mapping[Path, bytes], mark: str, target: Path) -> None:
     """Puts all of the sources in place at once: another build may be reading the old ones."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=".device."))
     try:
         for path, data in sources.items():
