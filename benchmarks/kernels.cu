@@ -95,110 +95,147 @@ extern "C" __global__ void saxpy(
     store(y, y_length, start, result);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) rmsnorm(
+// Packs of a row that a thread keeps in registers, so that most rows are loaded once only.
+constexpr int KEPT = 4;
+
+// One thread's part of a row: every so-many-th pack, so that neighbours load neighbouring packs.
+struct Share {
+    const float* row;
+    usize columns;
+    float fill;
+    usize start, step;
+    Pack<float, 4> kept[KEPT];
+
+    __device__ Share(const float* row, usize columns, float fill)
+        : row(row), columns(columns), fill(fill), start(4 * threadIdx.x), step(4 * blockDim.x) {
+#pragma unroll
+        for (int i = 0; i < KEPT; ++i) {
+            kept[i] = load<4>(row, columns, start + i * step, fill);
+        }
+    }
+
+    template <typename Combine>
+    __device__ float fold(float result, Combine combine) const {
+        const auto add = [&](const Pack<float, 4>& pack) {
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                result = combine(result, pack.element[k]);
+            }
+        };
+#pragma unroll
+        for (int i = 0; i < KEPT; ++i) {
+            add(kept[i]);
+        }
+        for (usize at = start + KEPT * step; at < columns; at += step) {
+            add(load<4>(row, columns, at, fill));
+        }
+        return result;
+    }
+
+    template <typename Change>
+    __device__ void store_to(float* target, Change change) const {
+#pragma unroll
+        for (int i = 0; i < KEPT; ++i) {
+            store(target, columns, start + i * step, change(start + i * step, kept[i]));
+        }
+        for (usize at = start + KEPT * step; at < columns; at += step) {
+            store(target, columns, at, change(at, load<4>(row, columns, at, fill)));
+        }
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(512) rmsnorm(
     const float* __restrict__ x, usize x_stride, const float* __restrict__ weight, usize columns,
     float* __restrict__ y, float eps) {
     __shared__ float partial[32];
     const usize row = blockIdx.x;
-    x += row * x_stride;
-    y += row * columns;
-
-    float squares = 0.0f;
-    for (usize start = 4 * threadIdx.x; start < columns; start += 4 * THREADS) {
-        const auto values = load<4>(x, columns, start, 0.0f);
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            squares += values.element[k] * values.element[k];
-        }
-    }
+    const Share share(x + row * x_stride, columns, 0.0f);
+    const float squares = share.fold(0.0f, [](float sum, float value) { return sum + value * value; });
     const float mean = reduce_block(squares, partial, Sum{}) / static_cast<float>(columns);
     const float scale = rsqrtf(mean + eps);
-
-    for (usize start = 4 * threadIdx.x; start < columns; start += 4 * THREADS) {
-        const auto values = load<4>(x, columns, start, 0.0f);
-        const auto weights = load<4>(weight, columns, start, 0.0f);
+    share.store_to(y + row * columns, [&](usize at, const Pack<float, 4>& values) {
+        const auto weights = load<4>(weight, columns, at, 0.0f);
         Pack<float, 4> result;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             result.element[k] = values.element[k] * scale * weights.element[k];
         }
-        store(y, columns, start, result);
-    }
+        return result;
+    });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) softmax(
+extern "C" __global__ void __launch_bounds__(512) softmax(
     const float* __restrict__ x, float* __restrict__ y, usize columns) {
     __shared__ float maxima[32], sums[32];
-    x += blockIdx.x * columns;
-    y += blockIdx.x * columns;
-
-    // Both at once: where a larger maximum turns up, the sum so far is scaled to it.
-    float max = -FLT_MAX, sum = 0.0f;
-    for (usize start = 4 * threadIdx.x; start < columns; start += 4 * THREADS) {
-        const auto values = load<4>(x, columns, start, -INFINITY);
-        float larger = max;
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            larger = fmaxf(larger, values.element[k]);
-        }
-        sum *= expf(max - larger);
-        max = larger;
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            sum += expf(values.element[k] - max);
-        }
-    }
-    const float row_max = reduce_block(max, maxima, Max{});
-    const float row_sum = reduce_block(sum * expf(max - row_max), sums, Sum{});
-    const float scale = 1.0f / row_sum;
-
-    for (usize start = 4 * threadIdx.x; start < columns; start += 4 * THREADS) {
-        const auto values = load<4>(x, columns, start, 0.0f);
+    const Share share(x + blockIdx.x * columns, columns, -INFINITY);
+    const float max =
+        reduce_block(share.fold(-FLT_MAX, [](float a, float b) { return fmaxf(a, b); }), maxima, Max{});
+    const float sum =
+        reduce_block(share.fold(0.0f, [&](float sum, float value) { return sum + expf(value - max); }),
+                     sums, Sum{});
+    const float scale = 1.0f / sum;
+    share.store_to(y + blockIdx.x * columns, [&](usize, const Pack<float, 4>& values) {
         Pack<float, 4> result;
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            result.element[k] = expf(values.element[k] - row_max) * scale;
+            result.element[k] = expf(values.element[k] - max) * scale;
         }
-        store(y, columns, start, result);
-    }
+        return result;
+    });
 }
 
-extern "C" __global__ void silu_and_mul(
+extern "C" __global__ void __launch_bounds__(THREADS) silu_and_mul(
     const __half* __restrict__ x, __half* __restrict__ y, usize columns) {
     const usize row = blockIdx.x;
-    const usize start = 8 * static_cast<usize>(blockIdx.y * blockDim.x + threadIdx.x);
     const __half zero = __ushort_as_half(0);
-    const auto gates = load<8>(x + 2 * row * columns, columns, start, zero);
-    const auto values = load<8>(x + (2 * row + 1) * columns, columns, start, zero);
-    Pack<__half, 8> result;
+    const unsigned packs = static_cast<unsigned>((columns + 7) / 8);
+    for (unsigned pack = threadIdx.x; pack < packs; pack += THREADS) {
+        const usize start = 8 * static_cast<usize>(pack);
+        const auto gates = load<8>(x + 2 * row * columns, columns, start, zero);
+        const auto values = load<8>(x + (2 * row + 1) * columns, columns, start, zero);
+        Pack<__half, 8> result;
 #pragma unroll
-    for (int k = 0; k < 8; ++k) {
-        const float gate = __half2float(gates.element[k]);
-        result.element[k] = __float2half(gate / (1.0f + expf(-gate)) * __half2float(values.element[k]));
+        for (int k = 0; k < 8; ++k) {
+            const float gate = __half2float(gates.element[k]);
+            const float silu = __fdividef(gate, 1.0f + expf(-gate));
+            result.element[k] = __float2half(silu * __half2float(values.element[k]));
+        }
+        store(y + row * columns, columns, start, result);
     }
-    store(y + row * columns, columns, start, result);
 }
 
-constexpr int SIDE = 32;
-// Rows of a tile that the block moves at once.
-constexpr int ROWS = 8;
+constexpr int SIDE = 64;
+// Rows of a tile that the block moves at once, a pack a thread.
+constexpr int ROWS = 16;
 
-extern "C" __global__ void __launch_bounds__(SIDE * ROWS) transpose(
+extern "C" __global__ void __launch_bounds__(16 * ROWS) transpose(
     const float* __restrict__ x, usize x_stride, float* __restrict__ y, usize rows, usize columns) {
     // One column more than is used: the elements of a column then lie in different banks.
     __shared__ float tile[SIDE][SIDE + 1];
-    const usize lane = threadIdx.x, warp = threadIdx.y;
-    const usize left = static_cast<usize>(SIDE) * blockIdx.x, top = static_cast<usize>(SIDE) * blockIdx.y;
-
-    for (usize i = warp; i < SIDE; i += ROWS) {
-        if (top + i < rows && left + lane < columns) {
-            tile[i][lane] = x[(top + i) * x_stride + left + lane];
+    const usize lane = 4 * threadIdx.x, first = threadIdx.y;
+    const usize top = static_cast<usize>(SIDE) * blockIdx.x, left = static_cast<usize>(SIDE) * blockIdx.y;
+    Pack<float, 4> packs[SIDE / ROWS];
+#pragma unroll
+    for (int step = 0; step < SIDE / ROWS; ++step) {
+        const usize row = top + first + ROWS * step;
+        packs[step] = load<4>(x + row * x_stride, row < rows ? columns : 0, left + lane, 0.0f);
+    }
+#pragma unroll
+    for (int step = 0; step < SIDE / ROWS; ++step) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            tile[first + ROWS * step][lane + k] = packs[step].element[k];
         }
     }
     __syncthreads();
-    for (usize i = warp; i < SIDE; i += ROWS) {
-        if (left + i < columns && top + lane < rows) {
-            y[(left + i) * rows + top + lane] = tile[lane][i];
+#pragma unroll
+    for (int step = 0; step < SIDE / ROWS; ++step) {
+        const usize i = first + ROWS * step;
+        Pack<float, 4> pack;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            pack.element[k] = tile[lane + k][i];
         }
+        store(y + (left + i) * rows, left + i < columns ? rows : 0, top + lane, pack);
     }
 }

@@ -17,8 +17,8 @@ __all__ = ["rmsnorm", "saxpy", "silu_and_mul", "softmax", "transpose"]
 
 # The block sizes that the kernels are written for.
 THREADS = 256
-TILE = 32
-TILE_ROWS = 8
+TILE = 64
+TILE_THREADS = (16, 16)
 
 
 def saxpy(a: float, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -41,7 +41,7 @@ def rmsnorm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.T
     y = x.new_empty(x.shape)
     if y.numel():
         rows = _with_dense_rows(x.reshape(-1, columns))
-        kernels_cuda.rmsnorm[len(rows), THREADS](rows, rows.stride(0), weight, y, eps)
+        kernels_cuda.rmsnorm[len(rows), _row_threads(columns)](rows, rows.stride(0), weight, y, eps)
     return y
 
 
@@ -51,7 +51,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     x = x.contiguous()
     y = x.new_empty(x.shape)
     if y.numel():
-        kernels_cuda.softmax[y.numel() // columns, THREADS](x, y, columns)
+        kernels_cuda.softmax[y.numel() // columns, _row_threads(columns)](x, y, columns)
     return y
 
 
@@ -63,8 +63,7 @@ def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
     x = x.contiguous()
     y = x.new_empty((*x.shape[:-1], columns))
     if y.numel():
-        grid = (y.numel() // columns, _blocks(columns, 8 * THREADS))
-        kernels_cuda.silu_and_mul[grid, THREADS](x, y, columns)
+        kernels_cuda.silu_and_mul[y.numel() // columns, THREADS](x, y, columns)
     return y
 
 
@@ -76,13 +75,18 @@ def transpose(x: torch.Tensor) -> torch.Tensor:
     x = _with_dense_rows(x)
     y = x.new_empty((columns, rows))
     if y.numel():
-        grid = (_blocks(columns, TILE), _blocks(rows, TILE))
-        kernels_cuda.transpose[grid, (TILE, TILE_ROWS)](x, x.stride(0), y, rows, columns)
+        grid = (_blocks(rows, TILE), _blocks(columns, TILE))
+        kernels_cuda.transpose[grid, TILE_THREADS](x, x.stride(0), y, rows, columns)
     return y
 
 
 def _blocks(elements: int, elements_per_block: int) -> int:
     return -(-elements // elements_per_block)
+
+
+def _row_threads(columns: int) -> int:
+    """Threads for a row: one for every 16 elements, in whole warps."""
+    return min(512, 32 * _blocks(columns, 32 * 16))
 
 
 def _columns(function: str, x: torch.Tensor) -> int:
