@@ -17,5 +17,8 @@ def present_capabilities(environ: Mapping[str, str]) -> tuple[str, ...]:
     nvidia_smi = shutil.which("nvidia-smi", path=environ.get("PATH", ""))
     if not nvidia_smi:
         return ()
-    finished = process.run([nvidia_smi, "--query-gpu=compute_cap", "--format=csv,noheader"], env=environ)
+    try:
+        finished = process.run([nvidia_smi, "--query-gpu=compute_cap", "--format=csv,noheader"], env=environ)
+    except OSError:  # what is left of a driver, or one for another machine
+        return ()
     return tuple(dict.fromkeys(re.findall(r"^\s*(\d+\.\d)\s*$", finished.stdout, re.MULTILINE)))

@@ -68,7 +68,8 @@ def choose_capabilities(
     if environ.get(TORCH_VARIABLE, "").strip():
         return _listed(environ[TORCH_VARIABLE], f"environment variable {TORCH_VARIABLE}", environ)
     if editable and (present := gpu.present_capabilities(environ)):
-        return CapabilityList(capability.parse_list(present), "the GPU of this machine (editable install)")
+        source = "the GPU of this machine (editable install)"
+        return CapabilityList(capability.parse_list(present, where=source), source)
     version = cuda_version(settings.cuda_version)
     return CapabilityList(
         capability.parse_list(version.default_list), f"the default list of CUDA {version.name}"
@@ -85,7 +86,8 @@ def _listed(text: str, where: str, environ: Mapping[str, str]) -> CapabilityList
             where=where,
             hint='name the capabilities, e.g. "8.0;9.0+PTX"',
         )
-    return CapabilityList(capability.parse_list(present), f"{where} = native, the GPU of this machine")
+    source = f"{where} = native, the GPU of this machine"
+    return CapabilityList(capability.parse_list(present, where=source), source)
 
 
 def check_capabilities(listed: CapabilityList, toolchain: RustToolchain, tools: CudaTools) -> list[str]:
