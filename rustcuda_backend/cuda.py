@@ -73,7 +73,7 @@ def assemble(tools: CudaTools, module: PtxModule, *, arguments: Sequence[str], k
         )
         said = finished.stdout + finished.stderr
         if not finished.ok or not output.is_file():
-            raise _refused(tools, module, said or f"exit status {finished.returncode}", keep)
+            raise _refused(tools, module, arguments, said or f"exit status {finished.returncode}", keep)
         data = output.read_bytes()
     order = [signature.name for signature in module.signatures]
     kernels = {kernel.name: kernel for kernel in parse_ptxas_report(said)}
@@ -104,8 +104,15 @@ _NAMED_LINE = re.compile(r"^ptxas .*, line (\d+);", re.MULTILINE)
 _DEFINITION = re.compile(r"\.entry\s+([\w$%]+)|\.func\b")
 
 
-def _refused(tools: CudaTools, module: PtxModule, said: str, keep: Path) -> AssembleError:
+def _refused(
+    tools: CudaTools, module: PtxModule, arguments: Sequence[str], said: str, keep: Path
+) -> AssembleError:
     message = "\n".join(report_messages(said)) or said
+    if arguments and "Unknown option" in message:
+        return AssembleError(
+            f"ptxas {tools.ptxas_version} does not take its arguments:\n{message.strip()}",
+            where=f"ptxas-args: {' '.join(arguments)}",
+        )
     kernels = _NAMED_KERNEL.findall(message)
     kernels += [_enclosing_kernel(module.text, int(line)) for line in _NAMED_LINE.findall(message)]
     named = " and ".join(f"'{name}'" for name in dict.fromkeys(kernels) if name)

@@ -88,9 +88,8 @@ def build(
             report.warn(warning)
         crate = load_crate(directory, settings, toolchain, {**environ, "RUSTC": str(toolchain.rustc)})
         work = plan.make_plan(listed, crate.passes_directory, settings, environ)
-        report.note(
-            f"{crate.package}: {len(work.passes)} capabilities from {listed.source}, {work.jobs} at a time"
-        )
+        count = f"{len(work.passes)} capabilities" if len(work.passes) > 1 else "one capability"
+        report.note(f"{crate.package}: {count} from {listed.source}, {work.jobs} at a time")
         compiler = _compiler(toolchain, tools, crate, settings, work, report, environ)
         images = _run_passes(work, compiler, tools, settings, report)
         signatures = merge_signatures([image.ptx for image in images])

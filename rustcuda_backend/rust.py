@@ -23,7 +23,7 @@ CRATE_FEATURES = ("abi_ptx", "stdarch_nvptx", "asm_experimental_arch", "link_llv
 _CARGO_PROBE = "___"
 
 INSTALL_HINT = """\
-with rustup:   rustup toolchain install stable --component rust-src && rustup default stable
+with rustup:   rustup toolchain install stable --profile minimal --component rust-src && rustup default stable
 on Debian:     apt-get install rustc-web cargo-web rust-web-src"""
 
 

@@ -7,10 +7,11 @@ reaches the linker as LLVM bitcode, and becomes machine code only with the kerne
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
-from rustcuda_backend import cache, process
+from rustcuda_backend import cache, process, rlib
 from rustcuda_backend.errors import ToolError
 from rustcuda_backend.rust import TARGET, RustToolchain
 
@@ -18,7 +19,7 @@ _SOURCES = Path(__file__).parent / "device" / "sysroot"
 _LIBRARIES = ("core", "alloc", "compiler_builtins")
 
 # Raised when what this module makes changes, so that old sysroots are left aside.
-_RECIPE = "1"
+_RECIPE = "4"
 
 _EMPTY_MANIFEST = """\
 [package]
@@ -67,21 +68,20 @@ def _make(toolchain: RustToolchain, libdevice: Path, folder: Path) -> None:
     _link_host(toolchain, folder)
     memory = _compile_memory(toolchain, folder)
     (core,) = libraries.glob("libcore-*.rlib")
-    # On this target object files are LLVM bitcode: fat LTO takes these members as it takes core's own,
-    # if their names look like rustc's. They inline, so that no call is left in the PTX.
-    _append_members(
-        core,
-        {
-            "mem.rcgu.o": memory,
-            "cast.rcgu.o": (_SOURCES / "shared_cast.bc").read_bytes(),
-            "nv.rcgu.o": libdevice.read_bytes(),
-        },
-    )
+    # On this target object files are LLVM bitcode: fat LTO takes these as it takes core's own. They
+    # inline, so that no call is left in the PTX.
+    added = {
+        "mem.rcgu.o": memory,
+        "cast.rcgu.o": (_SOURCES / "shared_cast.bc").read_bytes(),
+        "nv.rcgu.o": libdevice.read_bytes(),
+    }
+    core.write_bytes(rlib.add_members(core.read_bytes(), added))
+    _check(toolchain, folder)
 
 
 def _core(toolchain: RustToolchain) -> Path:
     """The compiled libraries, which are the slow part and serve every libdevice."""
-    key = cache.digest(_RECIPE, toolchain.verbose_version)
+    key = cache.digest("1", toolchain.verbose_version)
     return cache.folder("core", key, lambda folder: _compile_core(toolchain, folder))
 
 
@@ -164,17 +164,28 @@ def _compile_memory(toolchain: RustToolchain, folder: Path) -> bytes:
     return data
 
 
-def _append_members(archive: Path, members: dict[str, bytes]) -> None:
-    """Appends files to an rlib, which is an `ar` archive; spares users binutils.
+def _check(toolchain: RustToolchain, folder: Path) -> None:
+    """Makes sure that this rustc links every part: ptxas would otherwise meet unknown functions.
 
-    Args:
-        archive: The rlib.
-        members: Content by name of at most 15 bytes.
+    Raises:
+        ToolError: It does not.
     """
-    with archive.open("ab") as stream:
-        if stream.tell() % 2:
-            stream.write(b"\n")
-        for name, data in members.items():
-            # Name, date, owner, group, mode, size, end mark: `ar`'s header of 60 bytes.
-            header = f"{name + '/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(data):<10}`\n"
-            stream.write(header.encode("ascii") + data + b"\n" * (len(data) % 2))
+    output = folder / "probe.ptx"
+    argv = (
+        *(toolchain.rustc, "--crate-type=staticlib", "--edition=2024", f"--target={TARGET}"),
+        *("--sysroot", folder, "-Copt-level=3", "-Cpanic=abort", "-Ctarget-cpu=sm_70", "-Clto=fat"),
+        # Without `link` rustc leaves out what other crates' bitcode holds.
+        *(f"--emit=asm={output},link={output.with_suffix('.a')}", _SOURCES / "probe.rs"),
+    )
+    finished = process.run(argv, cwd=folder, env=clean_environment() | {"RUSTC_BOOTSTRAP": "1"})
+    text = output.read_text(encoding="utf-8") if finished.ok else ""
+    missing = re.findall(r"^\.extern \.func .*?(\w+)$", text, re.MULTILINE)
+    if missing or not finished.ok:
+        raise ToolError(
+            f"rustc {toolchain.version} does not link the sysroot for the GPU: "
+            + (f"{', '.join(missing)} missing" if finished.ok else f"\n{finished.stderr.rstrip()}"),
+            where=str(toolchain.rustc),
+            hint="use another version of Rust; 1.96 to 1.99 are known to work",
+        )
+    output.unlink()
+    output.with_suffix(".a").unlink()

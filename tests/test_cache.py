@@ -48,7 +48,7 @@ def test_several_threads_make_a_folder_once() -> None:
 
     def work() -> None:
         barrier.wait()
-        cache.folder("kind", "key", lambda folder: made.append(folder))
+        cache.folder("kind", "key", made.append)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -86,9 +86,7 @@ def test_a_file_half_written_is_not_there(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "x").read_bytes() == b"old"
 
 
-def test_a_store_that_cannot_be_written_names_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_cannot_be_written_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv(cache.DIRECTORY_VARIABLE, str(tmp_path / "file"))
     with pytest.raises(RustcudaError, match="cache folder cannot be written") as raised:

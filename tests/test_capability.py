@@ -50,16 +50,30 @@ def test_every_known_capability_reads_back_from_each_of_its_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "token",
-    ["9", "9.1", "6.0", "5.2+PTX", "8.0a", "9.0f", "99999.0", "abc", "9.0+PTXX", "sm_", "+PTX", "9.0b", "native"],
+    "word",
+    [
+        "9",
+        "9.1",
+        "6.0",
+        "5.2+PTX",
+        "8.0a",
+        "9.0f",
+        "99999.0",
+        "abc",
+        "9.0+PTXX",
+        "sm_",
+        "+PTX",
+        "9.0b",
+        "native",
+    ],
 )
-def test_a_token_that_is_none_is_named_with_those_that_are(token: str) -> None:
+def test_a_token_that_is_none_is_named_with_those_that_are(word: str) -> None:
     with pytest.raises(CapabilityError) as raised:
-        parse_list(f"8.0;{token}", where="the place")
+        parse_list(f"8.0;{word}", where="the place")
     message = str(raised.value)
-    assert f"'{token}' is not a capability" in message
+    assert f"'{word}' is not a capability" in message
     assert "the place" in message
-    assert ("native" if token == "native" else "7.0 7.2 7.5 8.0") in message
+    assert ("native" if word == "native" else "7.0 7.2 7.5 8.0") in message
 
 
 def test_a_torch_name_of_too_old_gpus_names_the_capability_and_the_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import hashlib
 import os
 import re
@@ -14,10 +15,12 @@ from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
 from rustcuda_backend import fatbin, pipeline, process
 from rustcuda_backend.capability import all_cfg_values, parse_list
+from rustcuda_backend.compilers.nvptx import NvptxCompiler
+from rustcuda_backend.crate import Crate
 from rustcuda_backend.errors import AssembleError, CompileError, RustcudaError, SettingsError, SignatureError
 from rustcuda_backend.pipeline import Kernels
 from rustcuda_backend.report import Report
-from rustcuda_backend.rust import TARGET
+from rustcuda_backend.rust import TARGET, RustToolchain
 from rustcuda_backend.settings import read_settings, read_table
 
 
@@ -359,6 +362,97 @@ def test_two_kernels_of_one_name_in_two_crates(
     )
     failing(project, CompileError)
     assert "store" in capfd.readouterr().err
+
+
+DEVICE_MANIFEST = MANIFEST + '[dependencies]\nrustcuda-device = "0.1"\n'
+KERNEL_ALONE = "#[kernel]\npub fn own(out: *mut u32, value: u32) { unsafe { *out = value } }\n"
+DEVICE_KERNEL = "use rustcuda_device::prelude::*;\n" + KERNEL_ALONE
+
+
+def test_kernels_of_a_dependency_come_along_if_it_is_named_and_are_warned_of_otherwise(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gates = "#![no_std]\n#![feature(abi_ptx)]\n"
+    files = {
+        "kernels/more/Cargo.toml": '[package]\nname = "more-kernels"\nedition = "2024"\n'
+        '[dependencies]\nrustcuda-device = "0.1"\n',
+        "kernels/more/src/lib.rs": gates
+        + DEVICE_KERNEL.replace("own", "one")
+        + KERNEL_ALONE.replace("own", "two"),
+    }
+    manifest = DEVICE_MANIFEST + 'more-kernels = { path = "more" }\n'
+    project = make_project(DEVICE_KERNEL, manifest=manifest, files=files)
+    build(project, "8.0 9.0")
+    said = capfd.readouterr().err
+    warning = (
+        "rustcuda: warning: the dependency 'more_kernels' has kernels that are not in the wheel: one, two; "
+        "to have them, name it in some_kernels: use more_kernels as _;"
+    )
+    assert said.count(warning) == 1
+    source = project / "kernels/src/lib.rs"
+    source.write_text("use more_kernels as _;\n" + DEVICE_KERNEL, encoding="utf-8")
+    os.utime(source, ns=(0, source.stat().st_mtime_ns + 2_000_000_000))
+    build(project, "8.0 9.0")
+    assert "more_kernels" not in capfd.readouterr().err
+    assert set(re.findall(r"\.entry (\w+)", compiled_ptx(project))) == {"own", "one", "two"}
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        (DEVICE_KERNEL + "mod other {\n" + DEVICE_KERNEL + "}\n", "a name of its own"),
+        (
+            DEVICE_KERNEL
+            + "#[kernel]\npub fn wide(x: *mut f32, a: u64) { unsafe { *x = (a as u128 * 3) as f32 } }",
+            "convert u128 and i128 to floats by hand",
+        ),
+    ],
+)
+def test_what_compilers_say_in_riddles_gets_a_way_out(
+    make_project: MakeProject, source: str, hint: str
+) -> None:
+    error = failing(make_project(source, manifest=DEVICE_MANIFEST), CompileError)
+    assert hint in error.hint
+
+
+def test_a_dependency_with_kernels_but_without_feature_gates(make_project: MakeProject) -> None:
+    files = {
+        "kernels/more/Cargo.toml": '[package]\nname = "more"\nedition = "2024"\n'
+        '[dependencies]\nrustcuda-device = "0.1"\n',
+    }
+    manifest = DEVICE_MANIFEST + 'more = { path = "more" }\n'
+    for head, hint in (("", "#![no_std]"), ("#![no_std]\n", "#![feature(abi_ptx")):
+        files["kernels/more/src/lib.rs"] = head + DEVICE_KERNEL.replace("own", "one")
+        project = make_project(DEVICE_KERNEL, manifest=manifest, files=files)
+        assert hint in failing(project, CompileError).hint
+
+
+def test_an_argument_that_ptxas_does_not_take(make_project: MakeProject) -> None:
+    error = failing(make_project(settings="ptxas-args = ['--bogus']"), AssembleError)
+    assert "Unknown option" in error.what
+    assert error.where == "ptxas-args: --bogus"
+
+
+def test_rustc_from_1_99_on_is_told_that_core_may_be_of_another_target_cpu(
+    toolchain: RustToolchain, tmp_path: Path
+) -> None:
+    def flags(version: str) -> list[str]:
+        compiler = NvptxCompiler(
+            toolchain=dataclasses.replace(toolchain, version=version),
+            sysroot=tmp_path,
+            crate=Crate(tmp_path, "k", "k", tmp_path, tmp_path, (), False, ()),
+            settings=read_settings({"crate": "k"}, {}, {}),
+            rustflags=(),
+            environ={},
+            cargo_jobs=1,
+            report=Report(),
+        )
+        return list(compiler._rustc_flags(parse_list("9.0")[0]))
+
+    flag = "-Cunsafe-allow-abi-mismatch=target-cpu"
+    assert flag not in flags("1.98.0"), "which does not know that value"
+    assert flag in flags("1.99.0")
+    assert flag in flags("2.0.0-nightly")
 
 
 @pytest.mark.parametrize("parameter", ["pair: (u32, f32)", "array: [u32; 4]", "slice: &[f32]", "big: u128"])

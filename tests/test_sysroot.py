@@ -117,10 +117,10 @@ def test_it_is_made_once_for_each_libdevice_from_one_core(
     assert made.parent == cache_with_core / "sysroot"
     assert sysroot.is_cached(toolchain, tools.libdevice)
     assert sysroot.sysroot(toolchain, tools.libdevice) == made
-    assert started == ["rustc"], "for memcmp, once; core is there"
+    assert started == ["rustc", "rustc"], "for memcmp and for the check; core is there"
     other = sysroot.sysroot(toolchain, tools13.libdevice)
     assert other != made
-    assert started == ["rustc", "rustc"]
+    assert len(started) == 4
     check(made, toolchain, tools.libdevice)
     check(other, toolchain, tools13.libdevice)
     another_rustc = dataclasses.replace(toolchain, verbose_version="another")
@@ -154,7 +154,7 @@ def test_the_targets_libraries_are_taken_where_the_toolchain_has_them(
     assert with_target.misfit() == ""
     started = record(monkeypatch)
     made = sysroot.sysroot(with_target, tools.libdevice)
-    assert started == ["rustc"]
+    assert started == ["rustc", "rustc"]
     check(made, with_target, tools.libdevice)
     assert not (empty_cache / "core").exists()
 
@@ -316,11 +316,29 @@ def test_the_hosts_libraries_are_copied_where_links_are_not_allowed(
     assert not copy.parent.is_symlink()
 
 
-def test_members_are_appended_at_even_places(tmp_path: Path) -> None:
-    archive = tmp_path / "libodd.rlib"
-    header = f"{'first.o/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{3:<10}`\n"
-    archive.write_bytes(b"!<arch>\n" + header.encode() + b"odd")
-    sysroot._append_members(archive, {"second.o": b"x", "third.o": b"even"})
-    assert members(archive) == {"first.o": b"odd", "second.o": b"x", "third.o": b"even"}
-    if ar := shutil.which("ar"):
-        assert process.run([ar, "p", archive, "third.o"]).stdout == "even"
+def test_a_rustc_that_does_not_link_the_parts_is_an_error(
+    toolchain: RustToolchain, tools: CudaTools, cache_with_core: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if its rlibs listed their object files in a way we do not know of.
+    monkeypatch.setattr(sysroot.rlib, "add_members", lambda content, _members: content)
+    with pytest.raises(ToolError) as raised:
+        sysroot.sysroot(toolchain, tools.libdevice)
+    for missing in ("__nv_expf", "__rustcuda_shared_to_generic", "memcmp"):
+        assert missing in raised.value.what
+    assert "1.96 to 1.99" in raised.value.hint
+    assert not any(path.is_dir() for path in (cache_with_core / "sysroot").iterdir())
+
+
+def test_a_check_that_does_not_compile_is_an_error_with_rustcs_message(
+    toolchain: RustToolchain,
+    tools: CudaTools,
+    cache_with_core: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    sources = Path(shutil.copytree(SOURCES, tmp_path / "sources"))
+    (sources / "probe.rs").write_text("fn broken(", encoding="utf-8")
+    monkeypatch.setattr(sysroot, "_SOURCES", sources)
+    with pytest.raises(ToolError, match="this file contains an unclosed delimiter"):
+        sysroot.sysroot(toolchain, tools.libdevice)
+    assert cache_with_core.is_dir()

@@ -223,7 +223,7 @@ def test_a_package_that_requires_one_with_kernels(fresh: Environment, sample: Pa
 
 def test_pip_install_editable(fresh: Environment, sample: Path, tmp_path: Path) -> None:
     fresh.pip("install", "-e", "./sample_ext", cwd=sample.parent)
-    package = sample / "sample_ext"
+    package = sample / "src/sample_ext"
     generated = {"kernels_cuda.py", "kernels_cuda.pyi", "kernels_cuda.fatbin", "py.typed"}
     assert {path.name for path in package.iterdir()} >= generated
     code = "import sample_ext.kernels_cuda as k; print(k.__file__)"

@@ -57,8 +57,8 @@ find_rust() {
 rustup_line() {
     say "install one with rustup (https://rustup.rs), then start again:"
     # shellcheck disable=SC2016 # to be typed as it stands
-    say '  rustup toolchain install nightly --component rust-src --target nvptx64-nvidia-cuda &&' \
-        'export RUSTC="$(rustup which --toolchain nightly rustc)"'
+    say '  rustup toolchain install stable --profile minimal --component rust-src &&' \
+        'export RUSTC="$(rustup which --toolchain stable rustc)"'
 }
 
 quiet=1

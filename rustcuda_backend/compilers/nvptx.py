@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import filecmp
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rustcuda_backend import process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.errors import CompileError
-from rustcuda_backend.ptx import PtxModule
+from rustcuda_backend.ptx import RECORD_PREFIX, PtxModule
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
 from rustcuda_backend.rustdoc import RustdocCall
@@ -24,6 +25,10 @@ from rustcuda_backend.signature import KernelSignature
 
 # rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
+
+
+# One of cargo's messages `compiler-artifact`.
+Artifact: TypeAlias = "Mapping[str, Any]"
 
 
 @dataclass(frozen=True)
@@ -66,20 +71,23 @@ class NvptxCompiler:
 
     def compile(self, build_pass: Pass) -> PtxModule:
         """Runs one pass; see `Compiler.compile`."""
-        compiled = self._run_cargo(build_pass)
+        artifacts = self._run_cargo(build_pass)
+        compiled = _emitted(artifacts, self.crate.name)
         if not compiled.is_file():
             # cargo does not know of the PTX, so it does not miss a lost one.
             shutil.rmtree(build_pass.directory / TARGET)
-            compiled = self._run_cargo(build_pass)
+            artifacts = self._run_cargo(build_pass)
+            compiled = _emitted(artifacts, self.crate.name)
         raw = compiled.read_text(encoding="utf-8")
+        self._warn_of_left_out_kernels(artifacts, raw)
         described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
         module = ptx.finish(raw, build_pass.capability, described)
         if not module.signatures:
             raise _no_kernels(self.crate, build_pass.capability)
         return module
 
-    def _run_cargo(self, build_pass: Pass) -> Path:
-        """Compiles where anything has changed; returns where rustc has put the PTX."""
+    def _run_cargo(self, build_pass: Pass) -> list[Artifact]:
+        """Compiles where anything has changed; returns what cargo made or found fresh."""
         variables = self._variables(build_pass.capability)
         argv = self._command(build_pass)
         self.report.command(argv, variables)
@@ -93,9 +101,21 @@ class NvptxCompiler:
             raise CompileError(
                 f"the kernel crate does not compile for capability {build_pass.capability.name}",
                 where=str(self.crate.directory / "Cargo.toml"),
+                hint=_known_remedy(finished.stderr + finished.stdout),
             )
         self.report.said(finished.stderr)
-        return _emitted(messages, self.crate.name)
+        return [message for message in messages if message["reason"] == "compiler-artifact"]
+
+    def _warn_of_left_out_kernels(self, artifacts: Sequence[Artifact], raw: str) -> None:
+        """Warns of kernels in dependencies that are not in the PTX: rustc links only named crates."""
+        for artifact in artifacts:
+            left_out = [name for name in _recorded_kernels(artifact) if f".entry {name}(" not in raw]
+            if left_out:
+                crate = artifact["target"]["name"].replace("-", "_")
+                self.report.warn(
+                    f"the dependency '{crate}' has kernels that are not in the wheel: {', '.join(left_out)}; "
+                    f"to have them, name it in {self.crate.name}: use {crate} as _;"
+                )
 
     def _describe(self, build_pass: Pass, compiled: Path) -> dict[str, KernelSignature]:
         """What rustdoc knows of the kernels, called with the pass's own flags."""
@@ -144,6 +164,10 @@ class NvptxCompiler:
         yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
         for option in self._llvm_options():
             yield f"-Cllvm-args={option}"
+        if self.toolchain.numbers >= (1, 99):
+            # The sysroot's core is compiled for another target-cpu. As bitcode it takes on the kernels' own,
+            # but rustc from 1.99 on compares the two.
+            yield "-Cunsafe-allow-abi-mismatch=target-cpu"
         # This pass duplicates barriers into both arms of a branch.
         yield "-Zmir-enable-passes=-JumpThreading"
         for path, shown in self._private_paths():
@@ -197,25 +221,28 @@ def _messages(stdout: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stdout.splitlines() if line.startswith('{"reason":')]
 
 
-def _emitted(messages: Sequence[Mapping[str, Any]], name: str) -> Path:
+def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     """Where rustc has put the PTX of the crate that cargo has just compiled, or found fresh.
 
     cargo reports the library `release/libNAME.a`. That is a link to `release/deps/libNAME-HASH.a`, where
     the hash stands for flags, features and profile, and beside it lies the `NAME-HASH.s` of that very
     compilation: a file of a fixed name would be the one of whatever was compiled last.
     """
-    files = [
-        Path(file)
-        for message in messages
-        if message["reason"] == "compiler-artifact" and "staticlib" in message["target"]["kind"]
-        for file in message["filenames"]
-    ]
-    library = files[-1]
+    made = [artifact for artifact in artifacts if "staticlib" in artifact["target"]["kind"]]
+    library = Path(made[-1]["filenames"][0])
     for candidate in (library.parent / "deps").glob(f"lib{name}-*{library.suffix}"):
         # Where the file system has no links, cargo copies.
         if candidate.samefile(library) or filecmp.cmp(candidate, library, shallow=False):
             return candidate.with_name(candidate.name.removeprefix("lib")).with_suffix(".s")
     return library.with_suffix(".s")
+
+
+def _recorded_kernels(artifact: Artifact) -> list[str]:
+    """The kernels that `#[kernel]` has recorded in a dependency, whose metadata holds their names."""
+    metadata = (Path(file) for file in artifact["filenames"] if file.endswith(".rmeta"))
+    pattern = rf"{RECORD_PREFIX}(\w+)".encode("ascii")
+    found = (match.decode() for file in metadata for match in re.findall(pattern, file.read_bytes()))
+    return list(dict.fromkeys(found))
 
 
 def _is_noise(message: Mapping[str, Any]) -> bool:
@@ -225,6 +252,28 @@ def _is_noise(message: Mapping[str, Any]) -> bool:
     return message["level"] == "warning" and (
         ours or text.startswith(_OWN_WARNINGS) or text.endswith(" emitted")
     )
+
+
+# What the compilers say where the way out is not to be seen from it.
+_REMEDIES = (
+    (
+        "symbol `__rustcuda_kernel_",
+        "give every kernel a name of its own, also in other modules and crates: Python calls them by name",
+    ),
+    (
+        "unsupported library call operation",
+        "convert u128 and i128 to floats by hand: LLVM cannot for this target",
+    ),
+    (
+        'the extern "ptx-kernel" ABI is experimental',
+        "begin the dependency that has kernels with\n#![no_std]\n#![feature(abi_ptx, asm_experimental_arch)]",
+    ),
+    ("can't find crate for `std`", "begin the dependency with #![no_std], or turn off its feature for std"),
+)
+
+
+def _known_remedy(said: str) -> str:
+    return next((remedy for text, remedy in _REMEDIES if text in said.replace('\\"', '"')), "")
 
 
 def _no_kernels(crate: Crate, capability: Capability) -> CompileError:
