@@ -1,0 +1,61 @@
+"""The command line: `python -m rustcuda_backend COMMAND`; each command is a module in `commands/`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from rustcuda_backend import session
+from rustcuda_backend.commands import PROGRAM, Command, build, check, doctor, inspect
+from rustcuda_backend.version import VERSION
+
+COMMANDS: tuple[Command, ...] = (doctor, inspect, build, check)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="What goes with building CUDA kernels written in Rust into Python wheels.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"rustcuda-backend {VERSION}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        subparser = commands.add_parser(
+            command.NAME,
+            help=command.SUMMARY,
+            description=command.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        argv: The arguments; None for this process's own.
+
+    Returns:
+        The exit status: 0 if all is well, 1 for what the user has to mend. Wrong arguments exit with 2.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A C locale must not turn an answer into a UnicodeEncodeError.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    arguments = make_parser().parse_args(argv)
+    with session.user_errors():
+        try:
+            status: int = arguments.run(arguments)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader (`| head`) has seen enough; Python would complain once more when it ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+    return status

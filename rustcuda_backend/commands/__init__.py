@@ -1,0 +1,22 @@
+"""The commands of `python -m rustcuda_backend`: what each takes and prints; the work is done elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Protocol
+
+PROGRAM = "python -m rustcuda_backend"
+
+
+class Command(Protocol):
+    """What a module in this folder defines."""
+
+    NAME: str
+    SUMMARY: str
+    DESCRIPTION: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the command's own arguments."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Does it, prints the outcome to stdout, and returns the exit status."""
