@@ -94,16 +94,22 @@ def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = N
     """PEP 517. setuptools' sdist, with the kernel crate's sources in it."""
     from setuptools import build_meta
 
+    from rustcuda_backend.reproducible import normalise_sdist, source_date_epoch
+
     with _checked_session(config_settings) as opened:
-        return build_meta.build_sdist(sdist_directory, opened.for_setuptools())
+        name = build_meta.build_sdist(sdist_directory, opened.for_setuptools())
+        normalise_sdist(Path(sdist_directory, name), source_date_epoch(os.environ))
+        return name
 
 
 @contextlib.contextmanager
 def _checked_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
     """A hook's session; the settings are checked in every hook alike, before anything is written."""
+    from rustcuda_backend.reproducible import source_date_epoch
     from rustcuda_backend.settings import read_settings, read_table
 
     with user_errors():
+        source_date_epoch(os.environ)
         read_settings(read_table(Path.cwd()) or {}, config_settings or {}, os.environ)
         with open_session(config_settings) as opened:
             yield opened

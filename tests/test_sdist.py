@@ -1,0 +1,269 @@
+"""Sdists: the same bytes from any folder, all that cargo asks for, and nothing that a build has made."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import struct
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from projects import MANIFEST, MakeProject
+
+import rustcuda_backend as backend
+from rustcuda_backend import process
+from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.reproducible import normalise_sdist, source_date_epoch
+from rustcuda_backend.rust import RustToolchain
+
+EPOCH = 1_700_000_000
+ONE = {"capabilities": "8.0"}
+
+
+def sdist(project: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes the project's sdist with our hook."""
+    out.mkdir()
+    monkeypatch.chdir(project)
+    return out / backend.build_sdist(str(out))
+
+
+def members(path: Path) -> list[tarfile.TarInfo]:
+    with tarfile.open(path) as archive:
+        return archive.getmembers()
+
+
+def names(path: Path) -> set[str]:
+    return {member.name.partition("/")[2] for member in members(path) if member.isfile()}
+
+
+def unpacked(path: Path, folder: Path) -> Path:
+    with tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")
+    (project,) = folder.iterdir()
+    return project
+
+
+# --- SOURCE_DATE_EPOCH -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [(None, None), ("0", 0), ("1700000000", EPOCH), ("4294967295", (1 << 32) - 1)]
+)
+def test_the_epoch(text: str | None, expected: int | None) -> None:
+    environ = {} if text is None else {"SOURCE_DATE_EPOCH": text}
+    assert source_date_epoch(environ) == expected
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "-1", "1.5", "4294967296", "²"])
+def test_an_epoch_that_is_none(text: str) -> None:
+    with pytest.raises(SettingsError, match="SOURCE_DATE_EPOCH must be a whole number") as raised:
+        source_date_epoch({"SOURCE_DATE_EPOCH": text})
+    assert f"not '{text}'" in raised.value.what
+    assert raised.value.where == "environment variable SOURCE_DATE_EPOCH"
+    assert "git log" in raised.value.hint
+
+
+@pytest.mark.parametrize("hook", ["build_wheel", "build_sdist", "build_editable"])
+def test_every_build_refuses_a_wrong_epoch(
+    make_project: MakeProject,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    hook: str,
+) -> None:
+    monkeypatch.chdir(make_project())
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
+    with pytest.raises(SystemExit) as raised:
+        getattr(backend, hook)(str(tmp_path))
+    assert raised.value.code == 1
+    assert "error: SOURCE_DATE_EPOCH must be a whole number" in capfd.readouterr().err
+    assert not [path for path in tmp_path.iterdir() if path.is_file()]
+
+
+# --- bytes -----------------------------------------------------------------------------------------------
+
+
+def test_the_same_sources_give_the_same_sdist(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(EPOCH))
+    first = make_project(files={"kernels/Cargo.lock": "", "kernels/src/größe.rs": "", "kernels/run.sh": ""})
+    (first / "kernels/run.sh").chmod(0o755)
+    second = tmp_path / "a b" / "ü" / "other name"
+    # Times, modes and order on disk are others.
+    for path in sorted(first.rglob("*"), reverse=True):
+        if path.is_file():
+            copy = second / path.relative_to(first)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+            copy.chmod(0o700 if path.stat().st_mode & 0o100 else 0o600)
+            os.utime(copy, (1, 1))
+    made = sdist(first, tmp_path / "one", monkeypatch)
+    other = sdist(second, tmp_path / "two", monkeypatch)
+    assert made.name == "some_package-1.0.tar.gz"
+    assert made.read_bytes() == other.read_bytes()
+    listed = members(made)
+    assert [member.name for member in listed] == sorted(member.name for member in listed)
+    assert "some_package-1.0/kernels/src/größe.rs" in {member.name for member in listed}
+    for member in listed:
+        assert (member.uid, member.gid, member.uname, member.gname) == (0, 0, "", "")
+        assert member.mtime == EPOCH
+        expected = 0o755 if member.isdir() or member.name.endswith("run.sh") else 0o644
+        assert member.mode == expected
+    header = made.read_bytes()[:10]
+    assert struct.unpack("<I", header[4:8]) == (EPOCH,)
+    assert header[3] == 0, "no file name in gzip's header"
+
+
+def test_without_an_epoch_files_keep_their_times(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    project = make_project()
+    os.utime(project / "kernels/src/lib.rs", (EPOCH, EPOCH))
+    found = {member.name: member for member in members(sdist(project, tmp_path / "out", monkeypatch))}
+    assert found["some_package-1.0/kernels/src/lib.rs"].mtime == EPOCH
+    assert found["some_package-1.0/PKG-INFO"].mtime > EPOCH
+
+
+def test_links_and_contents_stay(tmp_path: Path) -> None:
+    path = tmp_path / "x.tar.gz"
+    data = io.BytesIO(b"content")
+    with tarfile.open(path, "w:gz") as archive:
+        link = tarfile.TarInfo("x/a-link")
+        link.type, link.linkname, link.uname = tarfile.SYMTYPE, "b", "somebody"
+        archive.addfile(link)
+        file = tarfile.TarInfo("x/b")
+        file.size, file.mtime, file.pax_headers = 7, 1.5, {"comment": "made by me"}
+        archive.addfile(file, data)
+    normalise_sdist(path, None)
+    with tarfile.open(path) as archive:
+        assert archive.getmember("x/a-link").linkname == "b"
+        content = archive.extractfile("x/b")
+        assert content
+        assert content.read() == b"content"
+        assert archive.getmember("x/b").mtime == 1
+    assert b"somebody" not in gzip.decompress(path.read_bytes())
+    assert b"made by me" not in gzip.decompress(path.read_bytes())
+
+
+def test_what_an_earlier_build_listed_does_not_matter(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(EPOCH))
+    project = make_project(files={"notes.txt": "mine", "MANIFEST.in": "include *.txt\n"})
+    first = sdist(project, tmp_path / "first", monkeypatch)
+    assert "notes.txt" in names(first)
+    (project / "MANIFEST.in").write_text("\n", encoding="utf-8")
+    second = sdist(project, tmp_path / "second", monkeypatch)
+    assert "notes.txt" not in names(second)
+    assert sdist(project, tmp_path / "third", monkeypatch).read_bytes() == second.read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore:Editable installation")
+@pytest.mark.parametrize("mode", [{}, {"editable_mode": "strict"}])
+def test_an_editable_install_changes_neither_sdist_nor_wheel(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: dict[str, str]
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(EPOCH))
+    project = make_project(
+        files={"MANIFEST.in": "graft some_package\n", "kernels/Cargo.lock": LOCK, "some_package/x.fatbin": ""}
+    )
+    sdist_before = sdist(project, tmp_path / "first", monkeypatch)
+    wheel_before = tmp_path / "first" / backend.build_wheel(str(tmp_path / "first"), ONE)
+    (tmp_path / "editable").mkdir()
+    backend.build_editable(str(tmp_path / "editable"), {**ONE, **mode})
+    written = {path.name for path in (project / "some_package").iterdir()}
+    assert written >= {"kernels_cuda.py", "kernels_cuda.pyi", "kernels_cuda.fatbin", "py.typed"}
+    sdist_after = sdist(project, tmp_path / "second", monkeypatch)
+    wheel_after = tmp_path / "second" / backend.build_wheel(str(tmp_path / "second"), ONE)
+    assert "some_package/x.fatbin" in names(sdist_after)
+    assert not [name for name in names(sdist_after) if "kernels_cuda" in name or "py.typed" in name]
+    assert sdist_after.read_bytes() == sdist_before.read_bytes()
+    assert wheel_after.read_bytes() == wheel_before.read_bytes()
+
+
+# --- builds from an sdist --------------------------------------------------------------------------------
+
+LOCK = """\
+# This file is automatically @generated by Cargo.
+# It is not intended for manual editing.
+version = 4
+
+[[package]]
+name = "some-kernels"
+version = "0.1.0"
+"""
+
+
+def test_the_wheel_of_the_sdist_is_the_wheel_of_the_tree(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(EPOCH))
+    project = make_project(files={"kernels/Cargo.lock": LOCK}, settings="locked = true")
+    made = sdist(project, tmp_path / "out", monkeypatch)
+    of_tree = tmp_path / "out" / backend.build_wheel(str(tmp_path / "out"), ONE)
+    (tmp_path / "again").mkdir()
+    monkeypatch.chdir(unpacked(made, tmp_path / "a b ü"))
+    of_sdist = tmp_path / "again" / backend.build_wheel(str(tmp_path / "again"), ONE)
+    assert of_sdist.read_bytes() == of_tree.read_bytes()
+
+
+def test_cargo_takes_the_lock_of_an_unpacked_sdist(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toolchain: RustToolchain
+) -> None:
+    """A workspace with several members, whose Cargo.lock names all of them."""
+    member = MANIFEST.replace("[workspace]\n", "")
+    project = make_project(
+        manifest=member + "[dependencies]\nshared = { workspace = true }\n",
+        settings="",
+        files={
+            "Cargo.toml": '[workspace]\nmembers = ["kernels", "host"]\n'
+            '[workspace.dependencies]\nshared = { path = "shared" }\n',
+            "shared/Cargo.toml": member.replace("some-kernels", "shared"),
+            "shared/src/lib.rs": "#![no_std]\n",
+            "host/Cargo.toml": member.replace("some-kernels", "host"),
+            "host/src/lib.rs": "",
+        },
+    )
+    cargo = str(toolchain.cargo)
+    environ = {**os.environ, "RUSTC": str(toolchain.rustc)}
+    finished = process.run([cargo, "generate-lockfile", "--offline"], cwd=project / "kernels", env=environ)
+    assert finished.ok, finished.stderr
+    copy = unpacked(sdist(project, tmp_path / "out", monkeypatch), tmp_path / "unpacked")
+    for folder in ("", "kernels", "host"):
+        argv = [cargo, "metadata", "--locked", "--offline", "--format-version=1"]
+        finished = process.run(argv, cwd=copy / folder, env=environ)
+        assert finished.ok, finished.stderr
+
+
+# --- setuptools' own build folder ------------------------------------------------------------------------
+
+
+def test_as_a_plugin_too_no_earlier_image_gets_into_a_wheel(
+    make_project: MakeProject, tmp_path: Path
+) -> None:
+    project = make_project(files={"some_package/mine.fatbin": "mine"})
+
+    def wheel(capability: str, module: str) -> dict[str, bytes]:
+        # Each in a process of its own, as front ends do: setuptools remembers the folders it has made.
+        out = tmp_path / f"{capability}-{module}"
+        code = f"from setuptools import build_meta; build_meta.build_wheel({str(out)!r})"
+        settings = {"RUSTCUDA_CAPABILITIES": capability, "RUSTCUDA_MODULE": f"some_package.{module}"}
+        finished = process.run([sys.executable, "-c", code], cwd=project, env={**os.environ, **settings})
+        assert finished.ok, finished.stderr
+        (path,) = out.glob("*.whl")
+        with zipfile.ZipFile(path) as archive:
+            return {name: archive.read(name) for name in archive.namelist() if "dist-info" not in name}
+
+    wheel("8.0", "kernels_cuda")
+    second = wheel("9.0", "kernels_cuda")
+    assert b"sm_80" not in second["some_package/kernels_cuda.fatbin"]
+    loader = second["some_package/kernels_cuda.py"]
+    assert (b"_Image(9, 0," in loader, b"_Image(8, 0," in loader) == (True, False)
+    written = ("__init__.py", "other.fatbin", "other.py", "other.pyi", "py.typed")
+    assert sorted(wheel("9.0", "other")) == [f"some_package/{name}" for name in written]
