@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import cache, cuda, plan, process, sysroot
+from rustcuda_backend import cache, cuda, elf, plan, process, sysroot
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Compiler, Pass
 from rustcuda_backend.compilers.nvptx import NvptxCompiler
@@ -27,7 +27,7 @@ from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import RustToolchain, find_toolchain
 from rustcuda_backend.rustflags import user_rustflags
-from rustcuda_backend.settings import Settings
+from rustcuda_backend.settings import CONTAINERS, Settings
 from rustcuda_backend.signature import KernelSignature
 from rustcuda_backend.version import VERSION
 
@@ -42,18 +42,58 @@ class Image:
 
 @dataclass(frozen=True)
 class Kernels:
-    """All that a build makes, ready to be written beside each other."""
+    """All that a build makes, ready to be written beside each other.
+
+    Attributes:
+        loader: The generated module and its stub.
+        fatbin: The code for all capabilities.
+        container: The kind of file that carries it.
+    """
 
     loader: GeneratedLoader
     fatbin: bytes
+    container: str = "fatbin"
 
     def files(self, name: str) -> dict[str, bytes]:
         """File contents by file name, for a module called `name` (its last part)."""
         return {
             f"{name}.py": self.loader.python.encode(),
             f"{name}.pyi": self.loader.stub.encode(),
-            f"{name}.fatbin": self.fatbin,
+            name + CONTAINERS[self.container]: (
+                elf.object_file(self.fatbin) if self.container == "elf" else self.fatbin
+            ),
         }
+
+
+def build_all(
+    project: Path,
+    crates: Sequence[tuple[str, Settings]],
+    report: Report,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    editable: bool = False,
+) -> list[Kernels]:
+    """Builds several kernel crates, one after another, with what `build` takes for each.
+
+    Args:
+        project: The folder of pyproject.toml.
+        crates: Dotted name of the module to generate, and the crate's settings.
+        report: Where progress and the closing tables go.
+        environ: The environment.
+        editable: Whether the GPU that is present is the default capability.
+
+    Raises:
+        RustcudaError: Whatever the user has to mend.
+    """
+    # Mistakes in the last crate's settings are said before the first one is compiled.
+    for _, settings in crates:
+        crate_directory(project, settings)
+        plan.choose_capabilities(settings, environ, editable=editable)
+    several = len(crates) > 1
+    return [
+        build(project, module, settings, report, environ, editable=editable, several=several)
+        for module, settings in crates
+    ]
 
 
 def build(
@@ -64,6 +104,7 @@ def build(
     environ: Mapping[str, str] = os.environ,
     *,
     editable: bool = False,
+    several: bool = False,
 ) -> Kernels:
     """Builds the kernels of a project.
 
@@ -74,6 +115,7 @@ def build(
         report: Where progress and the closing table go.
         environ: The environment.
         editable: Whether the GPU that is present is the default capability.
+        several: Whether this is one of several crates, whose tables must say which they are of.
 
     Raises:
         RustcudaError: Whatever the user has to mend.
@@ -91,7 +133,7 @@ def build(
         count = f"{len(work.passes)} capabilities" if len(work.passes) > 1 else "one capability"
         report.note(f"{crate.package}: {count} from {listed.source}, {work.jobs} at a time")
         compiler = _compiler(toolchain, tools, crate, settings, work, report, environ)
-        images = _run_passes(work, compiler, tools, settings, report)
+        images = _run_passes(work, compiler, tools, settings, report, crate.name if several else "")
         signatures = merge_signatures([image.ptx for image in images])
         fatbin = cuda.pack(
             tools,
@@ -99,9 +141,11 @@ def build(
             [image.ptx for image in images if image.ptx.capability.ptx],
         )
         report.step(f"packed {len(fatbin)} bytes")
-        loader = generate(_loader_content(module, signatures, images, tools, fatbin))
+        loader = generate(_loader_content(module, signatures, images, tools, fatbin, settings.container))
+        if several:
+            report.note(f"{crate.package} in {module}:")
         _closing_table(report, listed, images, toolchain, tools)
-        return Kernels(loader, fatbin)
+        return Kernels(loader, fatbin, settings.container)
 
 
 def _compiler(
@@ -128,7 +172,7 @@ def _compiler(
 
 
 def _run_passes(
-    work: Plan, compiler: Compiler, tools: CudaTools, settings: Settings, report: Report
+    work: Plan, compiler: Compiler, tools: CudaTools, settings: Settings, report: Report, name: str
 ) -> list[Image]:
     """Runs the passes side by side; the first failure ends the others."""
     report.expect(2 * len(work.passes) + 1)
@@ -141,7 +185,10 @@ def _run_passes(
     def run(index: int) -> Image:
         build_pass = work.passes[index]
         module = compiled[index] if index < len(compiled) else _compile(build_pass, compiler, report)
-        return _assemble(module, build_pass, tools, settings, report)
+        # Crates of one workspace share the passes' folders.
+        sm = build_pass.capability.sm
+        kept = build_pass.directory / (f"{name}-{sm}.ptx" if name else f"{sm}.ptx")
+        return _assemble(module, kept, tools, settings, report)
 
     with ThreadPoolExecutor(work.jobs) as pool:
         futures = [pool.submit(run, index) for index in range(len(work.passes))]
@@ -170,19 +217,15 @@ def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
     return module
 
 
-def _assemble(
-    module: PtxModule, build_pass: Pass, tools: CudaTools, settings: Settings, report: Report
-) -> Image:
+def _assemble(module: PtxModule, kept: Path, tools: CudaTools, settings: Settings, report: Report) -> Image:
     started = time.monotonic()
-    sm = build_pass.capability.sm
     arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
     # Also where the cubin comes from the cache: people read it.
-    kept = build_pass.directory / f"{sm}.ptx"
     kept.write_text(module.text, encoding="utf-8")
     cubin = _assembled(module, tools, arguments, kept)
     for message in cubin.messages:
         report.once(message)
-    report.step(f"{sm} assembled in {time.monotonic() - started:.1f} s")
+    report.step(f"{module.capability.sm} assembled in {time.monotonic() - started:.1f} s")
     return Image(module, cubin)
 
 
@@ -232,6 +275,7 @@ def _loader_content(
     images: Sequence[Image],
     tools: CudaTools,
     fatbin: bytes,
+    container: str,
 ) -> LoaderContent:
     lacking = {}
     for signature in signatures:
@@ -250,6 +294,8 @@ def _loader_content(
         version=tools.version,
         fatbin=fatbin,
         generator=f"rustcuda-backend {VERSION}",
+        suffix=CONTAINERS[container],
+        offset=elf.OFFSET if container == "elf" else 0,
     )
 
 

@@ -86,6 +86,8 @@ class LoaderContent:
         version: The CUDA version whose ptxas made the fatbin; gives the driver floors.
         fatbin: The fatbin's bytes, which the loader will insist on.
         generator: Who generates, e.g. `"rustcuda-backend 0.1.0"`.
+        suffix: What the name of the file with the fatbin ends in; it lies beside the loader.
+        offset: The byte of that file at which the fatbin begins; 0 where it is the whole file.
     """
 
     module: str
@@ -95,6 +97,8 @@ class LoaderContent:
     version: CudaVersion
     fatbin: bytes
     generator: str
+    suffix: str = ".fatbin"
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -256,12 +260,11 @@ def _library(content: LoaderContent) -> str:
     )
     return (
         "_library = _Library(\n"
-        '    _os.path.splitext(__file__)[0] + ".fatbin",\n'
+        f'    _os.path.splitext(__file__)[0] + "{content.suffix}",\n'
         f"    {len(content.fatbin)},\n"
         f"    {hashlib.sha256(content.fatbin).hexdigest()!r},\n"
         f"    (\n{images}    ),\n"
-        f"    {content.version.name!r},\n"
-        ")\n"
+        f"    {content.version.name!r},\n" + (f"    {content.offset},\n" if content.offset else "") + ")\n"
     )
 
 

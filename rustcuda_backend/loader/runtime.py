@@ -497,10 +497,16 @@ class _Device:
 
 
 class _Library:
-    """One fatbin: loaded once per GPU, at the first need, whichever thread has it first."""
+    """One fatbin: loaded once per GPU, at the first need, whichever thread has it first.
 
-    def __init__(self, fatbin: str, size: int, sha256: str, images: tuple[_Image, ...], cuda: str) -> None:
-        self.fatbin, self.size, self.sha256, self.images, self.cuda = fatbin, size, sha256, images, cuda
+    Size and SHA-256 are the fatbin's; in an object file it begins at `offset`, else it is all of the file.
+    """
+
+    def __init__(
+        self, file: str, size: int, sha256: str, images: tuple[_Image, ...], cuda: str, offset: int = 0
+    ) -> None:
+        self.file, self.offset, self.size, self.sha256 = file, offset, size, sha256
+        self.images, self.cuda = images, cuda
         self.kernels: list[_Kernel] = []
         self.lock = _RLock()
         self._driver: _Driver | None = None
@@ -597,7 +603,7 @@ class _Library:
         return device
 
     def _no_image(self, capability: str) -> NoImage:
-        file = _os.path.basename(self.fatbin)  # noqa: PTH119
+        file = _os.path.basename(self.file)  # noqa: PTH119
         return NoImage(file, capability, tuple(f"{image}" for image in self.images))
 
     def _read(self) -> bytes:
@@ -605,13 +611,15 @@ class _Library:
         from hashlib import sha256
 
         try:
-            with open(self.fatbin, "rb") as file:  # noqa: PTH123
+            with open(self.file, "rb") as file:  # noqa: PTH123
                 data = file.read()
         except OSError as error:
-            raise FatbinMismatch(f"{self.fatbin} cannot be read: {error.strerror}; reinstall it") from error
+            raise FatbinMismatch(f"{self.file} cannot be read: {error.strerror}; reinstall it") from error
+        if self.offset:
+            data = data[self.offset : self.offset + self.size]
         if len(data) != self.size or sha256(data).hexdigest() != self.sha256:
             raise FatbinMismatch(
-                f"{self.fatbin} is not the file that this loader was generated with "
+                f"{self.file} is not the file that this loader was generated with "
                 f"({len(data)} bytes, should be {self.size}, SHA-256 {self.sha256}); reinstall the package"
             )
         return data
