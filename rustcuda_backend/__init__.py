@@ -52,8 +52,9 @@ def prepare_metadata_for_build_wheel(
     """PEP 517. setuptools' metadata; touches neither cargo nor CUDA."""
     from setuptools import build_meta
 
+    folder = _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
-        return build_meta.prepare_metadata_for_build_wheel(metadata_directory, opened.for_setuptools())
+        return build_meta.prepare_metadata_for_build_wheel(folder, opened.for_setuptools())
 
 
 def prepare_metadata_for_build_editable(
@@ -62,8 +63,9 @@ def prepare_metadata_for_build_editable(
     """PEP 660. setuptools' metadata; touches neither cargo nor CUDA."""
     from setuptools import build_meta
 
+    folder = _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
-        return build_meta.prepare_metadata_for_build_editable(metadata_directory, opened.for_setuptools())
+        return build_meta.prepare_metadata_for_build_editable(folder, opened.for_setuptools())
 
 
 def build_wheel(
@@ -74,8 +76,9 @@ def build_wheel(
     """PEP 517. setuptools' wheel, with the kernels and their loader in it."""
     from setuptools import build_meta
 
+    out, metadata = _absolute(wheel_directory), metadata_directory and _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
-        return build_meta.build_wheel(wheel_directory, opened.for_setuptools(), metadata_directory)
+        return build_meta.build_wheel(out, opened.for_setuptools(), metadata)
 
 
 def build_editable(
@@ -86,8 +89,10 @@ def build_editable(
     """PEP 660. setuptools' editable wheel; the kernels are written beside the package's source."""
     from setuptools import build_meta
 
+    out, metadata = _absolute(wheel_directory), metadata_directory and _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
-        return build_meta.build_editable(wheel_directory, opened.for_setuptools(), metadata_directory)
+        opened.check_editable()
+        return build_meta.build_editable(out, opened.for_setuptools(), metadata)
 
 
 def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = None) -> str:
@@ -96,10 +101,16 @@ def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = N
 
     from rustcuda_backend.reproducible import normalise_sdist, source_date_epoch
 
+    out = _absolute(sdist_directory)
     with _checked_session(config_settings) as opened:
-        name = build_meta.build_sdist(sdist_directory, opened.for_setuptools())
-        normalise_sdist(Path(sdist_directory, name), source_date_epoch(os.environ))
+        name = build_meta.build_sdist(out, opened.for_setuptools())
+        normalise_sdist(Path(out, name), source_date_epoch(os.environ))
         return name
+
+
+def _absolute(folder: str) -> str:
+    """For a session that works elsewhere, in a copy of the project."""
+    return str(Path(folder).absolute())
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 import filelock
 
-from rustcuda_backend import cache, process
+from rustcuda_backend import cache, process, session
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.rust import TARGET, RustToolchain
 from rustcuda_backend.settings import Settings
@@ -89,6 +89,7 @@ def load_crate(
     common = _common_arguments(settings)
     outline = _metadata(toolchain, directory, (*common, "--no-deps"), environ)
     workspace = Path(outline["workspace_root"])
+    _check_lock(workspace)
     if _depends_on_device(outline):
         common += _lend_device_crate(workspace, directory)
     features = ("--features", ",".join(settings.features)) if settings.features else ()
@@ -105,6 +106,17 @@ def load_crate(
         has_host_part=_has_host_part(metadata),
         cargo_arguments=arguments,
     )
+
+
+def _check_lock(workspace: Path) -> None:
+    """A build that cannot keep the Cargo.lock it makes would take other versions each time."""
+    opened = session.current()
+    if opened and opened.read_only and not (workspace / "Cargo.lock").is_file():
+        raise SettingsError(
+            "Cargo.lock is missing, and the source tree cannot be written",
+            where=str(opened.read_only),
+            hint="build once where it can be written, and keep the Cargo.lock that cargo then writes",
+        )
 
 
 def _common_arguments(settings: Settings) -> tuple[str, ...]:

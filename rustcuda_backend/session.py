@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from rustcuda_backend import source_tree
 from rustcuda_backend.errors import PREFIX, RustcudaError
 
 ConfigSettings: TypeAlias = "Mapping[str, str | list[str] | None]"
@@ -29,14 +30,29 @@ class Session:
         config_settings: What the front end passed with `-C`.
         build_base: A fresh folder for setuptools' build tree, so that nothing of an earlier build
             can get into a wheel.
+        read_only: The source tree, if it cannot be written; the hook then works in a copy of it.
     """
 
     config_settings: ConfigSettings
     build_base: Path
+    read_only: Path | None = None
 
     def for_setuptools(self) -> dict[str, str | list[str] | None]:
         """The config settings that are setuptools' own."""
         return {key: value for key, value in self.config_settings.items() if key in SETUPTOOLS_KEYS}
+
+    def check_editable(self) -> None:
+        """An editable install points into the source tree, and writes there.
+
+        Raises:
+            RustcudaError: That tree cannot be written.
+        """
+        if self.read_only:
+            raise RustcudaError(
+                "an editable install writes the kernels beside their sources, which cannot be written",
+                where=str(self.read_only),
+                hint="make the source tree writable, or install without -e",
+            )
 
 
 _current: contextvars.ContextVar[Session | None] = contextvars.ContextVar("session", default=None)
@@ -50,8 +66,16 @@ def current() -> Session | None:
 @contextlib.contextmanager
 def open_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
     """Opens the session of a hook and closes it when the hook is left."""
-    with tempfile.TemporaryDirectory(prefix="rustcuda-build-") as folder:
-        opened = Session(dict(config_settings or {}), Path(folder))
+    project = Path.cwd()
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rustcuda-build-")))
+        read_only = None
+        if not source_tree.is_writable(project):
+            read_only = project
+            copy = stack.enter_context(source_tree.working_in_copy(project, scratch / "tree"))
+            note = f"{PREFIX}the source tree cannot be written, so {copy} stands in for it"
+            print(note, file=sys.stderr, flush=True)
+        opened = Session(dict(config_settings or {}), scratch / "build", read_only)
         token = _current.set(opened)
         try:
             yield opened
