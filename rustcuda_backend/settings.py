@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from rustcuda_backend import cache
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS, DEFAULT_CUDA_VERSION
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.session import SETUPTOOLS_KEYS, ConfigSettings
-from rustcuda_backend.settings_values import parsed, setting, spelled, typed
+from rustcuda_backend.settings_values import GROUPS, parsed, setting, spelled, typed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -30,8 +30,8 @@ ENVIRONMENT_PREFIX = "RUSTCUDA_"
 TABLE = "[tool.rustcuda]"
 CRATES = "[[tool.rustcuda.crates]]"
 
-# Variables with our prefix that are no settings: the store's folder and the loader's driver seam.
-_OTHER_VARIABLES = (cache.DIRECTORY_VARIABLE, "RUSTCUDA_DRIVER")
+# Variables with our prefix that are no settings: the store's folder, and the loader's.
+_OTHER_VARIABLES = (cache.DIRECTORY_VARIABLE, "RUSTCUDA_DRIVER", "RUSTCUDA_REBUILDING")
 _TEST_VARIABLES = "RUSTCUDA_TEST_"
 
 # The kinds of file that carry the kernels, and what their names end in.
@@ -75,6 +75,9 @@ class Settings:
     jobs: int = setting(
         0, "passes at once; by default by cores, memory, `MAX_JOBS` and `CARGO_BUILD_JOBS`", least=1
     )
+    editable_rebuild: bool = setting(
+        False, "importing an editable install rebuilds kernels whose sources have changed"
+    )
     verbose: int = setting(0, "1: print every command; 2: and what cargo and ptxas say")
 
     # Where each key that was set stands, for messages.
@@ -98,25 +101,33 @@ CRATE_FIELDS = {name: item for name, item in SETTING_FIELDS.items() if item.meta
 _Found: TypeAlias = "dict[str, tuple[Any, str]]"
 
 
+def read_pyproject(project: Path) -> dict[str, Any]:
+    """A project's pyproject.toml; empty where there is none.
+
+    Raises:
+        SettingsError: It is no TOML.
+    """
+    path = project / "pyproject.toml"
+    if not path.is_file():
+        return {}
+    try:
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"pyproject.toml is not valid TOML: {error}", where=str(path)) from None
+    return content
+
+
 def read_table(project: Path) -> dict[str, Any] | None:
     """The table `[tool.rustcuda]` of a project, or None where there is none.
 
     Raises:
         SettingsError: pyproject.toml is no TOML, or `tool.rustcuda` is no table.
     """
-    path = project / "pyproject.toml"
-    if not path.is_file():
-        return None
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"pyproject.toml is not valid TOML: {error}", where=str(path)) from None
-    tools = content.get("tool", {})
-    if not isinstance(tools, dict):
-        raise SettingsError("tool must be a table", where=str(path), hint=f"write {TABLE}")
-    table = tools.get("rustcuda")
+    tools = read_pyproject(project).get("tool", {})
+    table = tools.get("rustcuda") if isinstance(tools, dict) else tools
     if table is not None and not isinstance(table, dict):
-        raise SettingsError("tool.rustcuda must be a table", where=str(path), hint=f"write {TABLE}")
+        place = str(project / "pyproject.toml")
+        raise SettingsError("tool.rustcuda must be a table", where=place, hint=f"write {TABLE}")
     return table
 
 
@@ -174,12 +185,24 @@ def _crate_tables(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _from_table(table: Mapping[str, Any], place: str, known: Mapping[str, dataclasses.Field[Any]]) -> _Found:
     found = {}
-    for key, value in table.items():
+    for key, value in _ungrouped(table, place):
         if key == "crates" and known is SETTING_FIELDS:
             continue
         name = _known(key, key, f"{place} in pyproject.toml", known)
         found[name] = (typed(known[name], value, f"{place} {key} in pyproject.toml"), f"{place} {key}")
     return found
+
+
+def _ungrouped(table: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
+    """All keys and values; those of a table in the table as `editable.rebuild`."""
+    for key, value in table.items():
+        if key not in GROUPS:
+            yield key, value
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{inner}", entry) for inner, entry in value.items())
+        else:
+            where = f"{place} {key} in pyproject.toml"
+            raise SettingsError(f"'{key}' must be a table, not {value!r}", where=where)
 
 
 def _from_config_settings(config_settings: ConfigSettings) -> _Found:
@@ -202,8 +225,7 @@ def _from_environment(environ: Mapping[str, str]) -> _Found:
         if not ours or variable in _OTHER_VARIABLES:
             continue
         where = f"environment variable {variable}"
-        key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", "-")
-        name = _known(key, variable, where)
+        name = _known(spelled(variable.removeprefix(ENVIRONMENT_PREFIX).lower()), variable, where)
         found[name] = (parsed(SETTING_FIELDS[name], [text], where), where)
     return found
 
@@ -211,11 +233,11 @@ def _from_environment(environ: Mapping[str, str]) -> _Found:
 def _known(
     key: str, shown: str, where: str, known: Mapping[str, dataclasses.Field[Any]] = SETTING_FIELDS
 ) -> str:
-    name = key.replace("-", "_")
-    if name in known and "_" not in key:
+    name = key.replace("-", "_").replace(".", "_")
+    if name in known and key == spelled(name):
         return name
     keys = [spelled(each) for each in known]
-    if name in SETTING_FIELDS and "_" not in key:
+    if name in SETTING_FIELDS and key == spelled(name):
         raise SettingsError(
             f"'{key}' cannot be set for one crate, it is the same for all",
             where=where,

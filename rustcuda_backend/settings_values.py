@@ -45,9 +45,14 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
+# Settings that have a table of their own: `editable_rebuild` is `rebuild` in `[tool.rustcuda.editable]`.
+GROUPS = ("editable",)
+
+
 def spelled(name: str) -> str:
-    """A setting's name as users write it: `cuda-version`."""
-    return name.replace("_", "-")
+    """A setting's name as users write it: `cuda-version`, `editable.rebuild`."""
+    group, _, rest = name.partition("_")
+    return f"{group}.{spelled(rest)}" if group in GROUPS else name.replace("_", "-")
 
 
 def typed(item: dataclasses.Field[Any], value: Any, where: str) -> Any:
