@@ -1,0 +1,96 @@
+"""Which module the kernels of each crate go into, and whether they can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from keyword import iskeyword
+from pathlib import Path
+
+from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.generated import is_generated
+from rustcuda_backend.settings import CRATES, TABLE, Settings
+
+
+def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Settings]]:
+    """The dotted name of each crate's module, with the crate's settings.
+
+    Args:
+        settings: The project's.
+        packages: The packages that setuptools packs.
+
+    Raises:
+        SettingsError: A module is none, or in no package, or two crates go into one.
+    """
+    found: dict[str, tuple[str, Settings]] = {}
+    for each in settings.of_each_crate():
+        name = _module(each, packages)
+        # On some file systems `a.Kernels` and `a.kernels` are one file.
+        same = found.setdefault(name.casefold(), (name, each))
+        if same[1] is not each:
+            raise SettingsError(
+                f"the kernels of '{same[1].crate}' and of '{each.crate}' go into one module, '{name}'",
+                where=each.where("module" if "module" in each.origins else "crate"),
+                hint=f'give each {CRATES} a module of its own, e.g. module = "{name}_{len(found) + 1}"',
+            )
+    return list(found.values())
+
+
+def _module(settings: Settings, packages: Sequence[str]) -> str:
+    if settings.module:
+        return checked_module(settings.module, packages, settings.where("module"))
+    top = sorted({name for name in packages if name.rpartition(".")[0] not in packages})
+    if len(top) == 1:
+        return f"{top[0]}.kernels_cuda"
+    found = f"the packages {', '.join(top)}" if top else "no package"
+    raise SettingsError(
+        f"it is not clear into which package the kernels go: the project has {found}",
+        where=f"{TABLE} in pyproject.toml",
+        hint='set module, e.g. module = "mypackage.kernels_cuda"',
+    )
+
+
+def checked_module(module: str, packages: Sequence[str], where: str) -> str:
+    """The setting `module`, if kernels can be generated there.
+
+    Raises:
+        SettingsError: It is no dotted name, or its package is not part of the project.
+    """
+    package, _, _ = module.rpartition(".")
+    if not package or not all(part.isidentifier() and not iskeyword(part) for part in module.split(".")):
+        raise SettingsError(
+            f"'{module}' is no module inside a package",
+            where=where,
+            hint='name package and module, e.g. "mypackage.kernels_cuda"',
+        )
+    if package not in packages:
+        raise SettingsError(
+            f"the package '{package}' of module '{module}' is not in this project",
+            where=where,
+            hint=f"its packages are: {', '.join(packages) or 'none'}",
+        )
+    return module
+
+
+def check_free(module: str, folder: Path, others: Sequence[str]) -> None:
+    """Keeps what somebody wrote from being overwritten or hidden.
+
+    Args:
+        module: The module to generate.
+        folder: Its package's source.
+        others: The project's packages and extension modules.
+
+    Raises:
+        SettingsError: There is a module, stub, package or extension module of that name.
+    """
+    name = module.rpartition(".")[2]
+    written = [folder / f"{name}.py", folder / f"{name}.pyi"]
+    taken = [path for path in written if path.exists() and not is_generated(path)]
+    if (folder / name / "__init__.py").exists():
+        taken.append(folder / name)
+    if not taken and module not in others:
+        return
+    raise SettingsError(
+        f"the module '{module}' is already there, and no build has made it",
+        where=str(taken[0]) if taken else "the project's packages and extension modules",
+        hint=f"set module in {TABLE} to a name that is free",
+    )
