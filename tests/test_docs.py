@@ -72,7 +72,7 @@ def test_the_table_has_every_setting_in_its_three_spellings(generator: ModuleTyp
     assert "one of `12.9`, `13.0`" in default
     for row in rows:
         key, option, variable = re.findall(r"`([^`]+)`", row)[:3]
-        name = key.replace("-", "_")
+        name = key.replace("-", "_").replace(".", "_")
         text = {bool: "yes", int: "1"}.get(type(SETTING_FIELDS[name].default), default_text(name))
         assert option == f"{key}=…"
         read = read_settings({"crate": "k"}, {key: text}, {variable: text})

@@ -6,11 +6,13 @@ usage: python tools/settings_table.py [--check]
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
 
-from rustcuda_backend.settings import ENVIRONMENT_PREFIX, SETTING_FIELDS, spelled
+from rustcuda_backend.settings import ENVIRONMENT_PREFIX, SETTING_FIELDS
+from rustcuda_backend.settings_values import spelled
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 BEGIN = "<!-- settings: written by tools/settings_table.py -->\n"
@@ -26,16 +28,17 @@ def table() -> str:
         meaning = field.metadata["help"]
         if choices := field.metadata["choices"]:
             meaning += "; one of " + ", ".join(f"`{choice}`" for choice in choices)
-        rows.append(f"| `{key}` | `{key}=…` | `{variable}` | {_default(field.default)} | {meaning} |")
+        rows.append(f"| `{key}` | `{key}=…` | `{variable}` | {_default(field)} | {meaning} |")
     return "\n".join(rows) + "\n"
 
 
-def _default(value: Any) -> str:
+def _default(field: dataclasses.Field[Any]) -> str:
     """A default as pyproject.toml would have it; nothing where there is none."""
+    value = field.default
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, int):
-        return f"`{value}`"
+        return f"`{value}`" if value >= field.metadata["least"] else ""
     return f'`"{value}"`' if value else ""
 
 
