@@ -7,7 +7,9 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rustcuda_backend import elf_reader
 from rustcuda_backend.capability import Capability
+from rustcuda_backend.elf_reader import Elf
 from rustcuda_backend.errors import FormatError
 
 if TYPE_CHECKING:
@@ -99,46 +101,17 @@ def _resources(name: str, report: str) -> KernelResources:
     )
 
 
-# The reader below is our own: pyelftools drops the bit of st_other that tells kernels from the
-# functions they call, and takes 27 ms for a cubin of 108 kernels.
-_HEADER = struct.Struct("<4sBBxxB7xHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _ATTRIBUTE = struct.Struct("<BBH")
-_EM_CUDA = 190
-_SHT_SYMTAB = 2
-_SHT_NOBITS = 8
 _STT_FUNC = 2
 _STO_CUDA_ENTRY = 0x10
 # An attribute of this format has as many more bytes as its value says.
 _FORMAT_SIZED = 4
 _TAG_ARCHITECTURE_SPECIFIC = 9
-# Bounds the time that a damaged string table can take.
-_LONGEST_NAME = 1 << 16
 _NOTED_ARCH = re.compile(rb"-arch sm_(\d+)([af]?)[ \0]")
 
 
-@dataclass(frozen=True)
-class _Section:
-    name: bytes
-    kind: int
-    span: slice
-    link: int
-
-
-@dataclass(frozen=True)
-class _Elf:
-    data: bytes
-    abi: int
-    flags: int
-    sections: tuple[_Section, ...]
-
-    def content(self, name: bytes) -> bytes:
-        """The bytes of the first section of that name; none where there is none."""
-        for section in self.sections:
-            if section.name == name:
-                return self.data[section.span]
-        return b""
+_NOUN = "cubin"
 
 
 def read_capability(data: bytes) -> Capability:
@@ -151,13 +124,14 @@ def read_capability(data: bytes) -> Capability:
     Raises:
         FormatError: No cubin, a damaged one, or one of an unknown ELF ABI version.
     """
-    elf = _read_elf(data)
-    if elf.abi == 7:
-        number, specific = elf.flags & 0xFF, bool(elf.flags & 0x800)
+    elf = read(data)
+    flags = elf.header.flags
+    if elf.header.abi == 7:
+        number, specific = flags & 0xFF, bool(flags & 0x800)
     else:
-        number, specific = elf.flags >> 8 & 0xFF, bool(elf.flags & 0x8)
+        number, specific = flags >> 8 & 0xFF, bool(flags & 0x8)
     if number < 10:
-        raise FormatError(f"the cubin's flags 0x{elf.flags:08x} name no capability")
+        raise FormatError(f"the cubin's flags 0x{flags:08x} name no capability")
     if specific or _is_architecture_specific(elf.content(b".nv.compat")):
         suffix = "a"
     else:
@@ -187,55 +161,44 @@ def kernel_names(data: bytes) -> tuple[str, ...]:
     Raises:
         FormatError: No cubin, a damaged one, or one of an unknown ELF ABI version.
     """
-    elf = _read_elf(data)
-    table = next((section for section in elf.sections if section.kind == _SHT_SYMTAB), None)
+    return tuple(kernel_symbols(read(data)).values())
+
+
+def kernel_symbols(elf: Elf) -> dict[int, str]:
+    """A cubin's kernels by the numbers of their symbols, in the order of the symbol table.
+
+    Raises:
+        FormatError: The symbol table is damaged.
+    """
+    table = next((section for section in elf.sections if section.kind == elf_reader.SHT_SYMTAB), None)
     if table is None:
-        return ()
-    symbols = data[table.span]
+        return {}
+    symbols = elf.data[table.span]
     if table.link >= len(elf.sections) or len(symbols) % _SYMBOL.size:
         raise FormatError("the cubin's symbol table is malformed")
-    return tuple(_entries(symbols, data[elf.sections[table.link].span]))
+    return dict(_entries(symbols, elf.data[elf.sections[table.link].span]))
 
 
-def _entries(symbols: bytes, strings: bytes) -> Iterator[str]:
-    for name, info, other, *_ in _SYMBOL.iter_unpack(symbols):
+def _entries(symbols: bytes, strings: bytes) -> Iterator[tuple[int, str]]:
+    for number, (name, info, other, *_) in enumerate(_SYMBOL.iter_unpack(symbols)):
         if info & 0xF == _STT_FUNC and other & _STO_CUDA_ENTRY:
             try:
-                yield _string(strings, name).decode("utf-8")
+                yield number, elf_reader.string(strings, name, _NOUN).decode("utf-8")
             except UnicodeDecodeError as error:
                 raise FormatError("a kernel's name in the cubin is not UTF-8") from error
 
 
-def _read_elf(data: bytes) -> _Elf:
-    if len(data) < _HEADER.size or not data.startswith(b"\x7fELF"):
-        raise FormatError("this is no cubin: it does not begin with an ELF header")
-    header = _HEADER.unpack_from(data)
-    _, bits, order, abi, _, machine, _, _, _, offset, flags, _, _, _, size, count, names = header
-    if (bits, order, machine) != (2, 1, _EM_CUDA):
-        raise FormatError(f"this ELF file is no cubin: its machine is {machine}, not {_EM_CUDA}")
-    if abi not in (7, 8):
-        raise FormatError(f"the cubin has the unknown ELF ABI version {abi}")
-    if size != _SECTION.size or names >= count or offset + size * count > len(data):
-        raise FormatError("the cubin's section table is malformed or cut off")
-    headers = tuple(_SECTION.iter_unpack(data[offset : offset + size * count]))
-    strings = data[_span(data, headers[names])]
-    sections = tuple(
-        _Section(_string(strings, header[0]), header[1], _span(data, header), header[6]) for header in headers
-    )
-    return _Elf(data, abi, flags, sections)
+def read(data: bytes) -> Elf:
+    """The sections of a cubin.
 
-
-def _span(data: bytes, header: tuple[int, ...]) -> slice:
-    kind, offset, size = header[1], header[4], header[5]
-    if kind == _SHT_NOBITS:
-        return slice(0)
-    if offset + size > len(data):
-        raise FormatError("a section of the cubin reaches beyond its end")
-    return slice(offset, offset + size)
-
-
-def _string(strings: bytes, offset: int) -> bytes:
-    end = strings.find(b"\0", offset, offset + _LONGEST_NAME)
-    if end < 0:
-        raise FormatError("a name in the cubin is cut off")
-    return strings[offset:end]
+    Raises:
+        FormatError: No cubin, a damaged one, or one of an unknown ELF ABI version.
+    """
+    header = elf_reader.read_header(data, _NOUN)
+    if header.machine != elf_reader.EM_CUDA:
+        raise FormatError(
+            f"this ELF file is no cubin: its machine is {header.machine}, not {elf_reader.EM_CUDA}"
+        )
+    if header.abi not in (7, 8):
+        raise FormatError(f"the cubin has the unknown ELF ABI version {header.abi}")
+    return elf_reader.read(data, header, _NOUN)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from rustcuda_backend import cubin
@@ -24,7 +24,7 @@ from rustcuda_backend.errors import FormatError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Kind = Literal["sass", "ptx"]
+Kind = Literal["sass", "ptx", "other"]
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,20 @@ class Image:
     """One entry of a fatbin.
 
     Attributes:
-        kind: `"sass"` (a cubin) or `"ptx"`.
+        kind: `"sass"` (a cubin) or `"ptx"`; also `"other"` where everything was asked for.
         capability: What it is for; its `ptx` is never set.
         data: The cubin or the PTX text; as it stands in the fatbin if it is compressed.
-        compressed: Whether `data` is compressed (LZ4 by CUDA 12, zstd by CUDA 13).
+        compressed: Whether `data` is compressed.
+        method: How: `"LZ4"` (CUDA 12's default), `"zstd"` (CUDA 13's), or `""`.
+        number: The format's number for the kind.
     """
 
     kind: Kind
     capability: Capability
     data: bytes
     compressed: bool
+    method: str = field(default="", compare=False)
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -55,24 +59,30 @@ _MAGIC = 0xBA55ED50
 _FATBIN = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQI4x4xI8xQ8xQ")
 _KINDS: dict[int, Kind] = {1: "ptx", 2: "sass"}
+_FLAG_LZ4 = 0x2000
+_FLAG_ZSTD = 0x8000
 _FLAG_ARCHITECTURE = 0x100000
 _FLAG_FAMILY = 0x200000
 _ZEROS = re.compile(rb"\0*")
 _TARGET = re.compile(rb"(?:^|\s)\.target\s+sm_(\d+)([af]?)\b")
 
 
-def read(data: bytes) -> Fatbin:
+def read(data: bytes, *, every_kind: bool = False) -> Fatbin:
     """Reads a fatbin, or several that follow each other with or without zeros between them.
+
+    Args:
+        data: The fatbin.
+        every_kind: Whether entries may also be of other kinds, e.g. nvcc's intermediate code for linking.
 
     Raises:
         FormatError: No fatbin, a damaged one, one of an unknown version, or one that holds anything but
-            cubins and PTX.
+            cubins and PTX unless that was asked for.
     """
     images: list[Image] = []
     offset = 0
     while offset < len(data):
         begin, end = _entries_of(data, offset)
-        images += _images(data, begin, end)
+        images += _images(data, begin, end, every_kind)
         offset = _end_of_zeros(data, end)
     if not images:
         raise FormatError("the fatbin holds no image")
@@ -99,7 +109,7 @@ def _entries_of(data: bytes, offset: int) -> tuple[int, int]:
     return begin, begin + size
 
 
-def _images(data: bytes, offset: int, end: int) -> Iterator[Image]:
+def _images(data: bytes, offset: int, end: int, every_kind: bool) -> Iterator[Image]:
     while offset < end:
         where = f"entry at byte {offset}"
         if offset + _ENTRY.size > end:
@@ -108,7 +118,7 @@ def _images(data: bytes, offset: int, end: int) -> Iterator[Image]:
         payload = offset + header_size
         if header_size < _ENTRY.size or payload + size > end or packed > size:
             raise FormatError("the fatbin's entry reaches beyond its end", where=where)
-        if kind not in _KINDS:
+        if kind not in _KINDS and not every_kind:
             raise FormatError(
                 f"the fatbin holds an entry of the kind {kind}, which is neither SASS nor PTX", where=where
             )
@@ -116,9 +126,11 @@ def _images(data: bytes, offset: int, end: int) -> Iterator[Image]:
         compressed = bool(packed or unpacked)
         content = data[payload : payload + (packed or size)]
         capability = _capability(number, flags, where)
-        if not compressed:
-            content, capability = _checked(_KINDS[kind], content, capability, where)
-        yield Image(_KINDS[kind], capability, content, compressed)
+        method = "zstd" if flags & _FLAG_ZSTD else "LZ4" if flags & _FLAG_LZ4 else ""
+        named = _KINDS.get(kind, "other")
+        if not compressed and named != "other":
+            content, capability = _checked(named, content, capability, where)
+        yield Image(named, capability, content, compressed, method, kind)
         offset = payload + size
 
 
