@@ -140,6 +140,11 @@ def test_arguments_with_an_open_quote() -> None:
         ({"jobs": -1}, "'jobs' must be at least 1, not -1"),
         ({"capabilities": []}, "the capability list is empty"),
         ({"capabilities": " ; "}, "the capability list is empty"),
+        ({"capabilities": ["", " , "]}, "the capability list is empty"),
+        ({"container": "so"}, "'container' cannot be 'so'"),
+        ({"verbose": -1}, "'verbose' must be at least 0, not -1"),
+        ({"crate": "a\0b"}, "'crate' has a NUL character in it"),
+        ({"cargo-args": ["-v", "\0"]}, "'cargo-args' has a NUL character in it"),
         ({"crate": ""}, "the setting 'crate' is missing"),
     ],
 )
@@ -147,6 +152,36 @@ def test_values_out_of_range(table: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError) as raised:
         read(table)
     assert raised.value.what == message
+    assert f"[tool.rustcuda] {next(iter(table))}" in raised.value.where
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("jobs", "0", "'jobs' must be at least 1, not 0"),
+        ("jobs", "", "'jobs' must be a whole number, not ''"),
+        ("jobs", "1.5", "'jobs' must be a whole number, not '1.5'"),
+        ("capabilities", "", "the capability list is empty"),
+        ("capabilities", ";,", "the capability list is empty"),
+        ("container", "", "'container' cannot be ''"),
+        ("crate", "", "the setting 'crate' is missing"),
+    ],
+)
+def test_texts_out_of_range_with_their_place(key: str, text: str, message: str) -> None:
+    variable = f"RUSTCUDA_{key.upper()}"
+    for config, environ, where in (
+        ({key: text}, {}, f"config setting -C {key}"),
+        ({f"rustcuda.{key}": [text]}, {}, f"config setting -C rustcuda.{key}"),
+        ({}, {variable: text}, f"environment variable {variable}"),
+    ):
+        with pytest.raises(SettingsError) as raised:
+            read(config=config, environ=environ)
+        assert raised.value.what == message
+        assert raised.value.where == where
+
+
+def test_a_config_setting_without_a_value() -> None:
+    assert read(config={"locked": None, "offline": []}) == read({"locked": True, "offline": True})
 
 
 def test_the_table_is_read_from_pyproject(tmp_path: Path) -> None:
@@ -158,7 +193,13 @@ def test_the_table_is_read_from_pyproject(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("[tool", "not valid TOML"), ("tool.rustcuda = 1", "must be a table")]
+    ("text", "message"),
+    [
+        ("[tool", "not valid TOML"),
+        ("tool.rustcuda = 1", "must be a table"),
+        ("tool.rustcuda = []", "must be a table"),
+        ("tool = 1", "must be a table"),
+    ],
 )
 def test_a_pyproject_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
