@@ -81,19 +81,27 @@ class Report:
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """A plain table, the first columns left-aligned and numbers right-aligned."""
-        widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-        for row in (header, *rows):
-            cells = [
-                cell.rjust(width) if _is_number(rows, column) else cell.ljust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            self.note("  " + "  ".join(cells).rstrip())
+        for line in table_lines(header, rows):
+            self.note("  " + line)
 
     def _print(self, text: str) -> None:
         stream = _stderr()
         encoding = stream.encoding or "utf-8"
         # A C locale must not turn a message into a UnicodeEncodeError.
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a plain table, columns of numbers aligned to the right."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    lines = []
+    for row in (header, *rows):
+        cells = [
+            cell.rjust(width) if _is_number(rows, column) else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def _is_number(rows: Sequence[Sequence[str]], column: int) -> bool:

@@ -1,0 +1,148 @@
+"""The files that device code comes in: what kind a file is, and the fatbins, cubins and PTX inside it."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rustcuda_backend import elf_reader
+from rustcuda_backend.errors import FormatError
+from rustcuda_backend.generated import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Where nvcc puts fatbins: those that are ready, and those that are still to be linked.
+_SECTIONS = (b".nv_fatbin", b"__nv_relfatbin")
+_FATBIN_MAGIC = b"\x50\xed\x55\xba"
+# CUDA has no other hosts.
+_ELF64_LITTLE = b"\2\1"
+_ZIP_MAGIC = b"PK\x03\x04"
+_PTX = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+\s", re.MULTILINE)
+# PTX begins with comments, then its version; a few KiB tell whether it is one.
+_PTX_HEAD = 1 << 14
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Device code as it was found in a file.
+
+    Attributes:
+        place: Where in the file, e.g. a wheel's member or an ELF section; `""` for the file itself.
+        kind: `"fatbin"`, `"cubin"` or `"ptx"`.
+        data: Its bytes.
+        loader: The text of the generated loader beside it; `""` without one.
+    """
+
+    place: str
+    kind: str
+    data: bytes
+    loader: str = ""
+
+
+def pieces(path: Path) -> list[Piece]:
+    """All device code in a file.
+
+    Raises:
+        FormatError: The file is of no kind that can hold device code, damaged, or has none.
+    """
+    data = _content(path)
+    if data.startswith(_ZIP_MAGIC):
+        found = list(_of_archive(path))
+    elif data[:4] in (_FATBIN_MAGIC, elf_reader.MAGIC) or _PTX.search(data[:_PTX_HEAD]):
+        found = list(_of_file(data, _text(_loader_beside(path))))
+    else:
+        raise FormatError(
+            "this is no wheel, fatbin, cubin, PTX or ELF file",
+            where=str(path),
+            hint="name one of these, e.g. the wheel that a build has written",
+        )
+    if not found:
+        raise FormatError("there is no device code in this file", where=str(path))
+    return found
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FormatError(f"the file cannot be read: {error.strerror}", where=str(path)) from None
+
+
+def _loader_beside(path: Path) -> bytes:
+    """The generated loader of the same name, if there is one."""
+    try:
+        return path.with_suffix(".py").read_bytes()
+    except OSError:
+        return b""
+
+
+def _text(loader: bytes) -> str:
+    return loader.decode("utf-8", "replace") if loader.startswith(MARK) else ""
+
+
+def _of_file(data: bytes, loader: str, place: str = "") -> Iterator[Piece]:
+    """The device code in a file that is no archive; none where it is a host's without any."""
+    if data.startswith(_FATBIN_MAGIC):
+        yield Piece(place, "fatbin", data, loader)
+    elif not data.startswith(elf_reader.MAGIC):
+        yield Piece(place, "ptx", data, loader)
+    elif data[4:6] == _ELF64_LITTLE:
+        yield from _of_elf(data, loader, place)
+
+
+def _of_elf(data: bytes, loader: str, place: str) -> Iterator[Piece]:
+    header = elf_reader.read_header(data, "file")
+    if header.machine == elf_reader.EM_CUDA:
+        yield Piece(place, "cubin", data, loader)
+    else:
+        for section in elf_reader.read(data, header, "file").sections:
+            if section.name in _SECTIONS:
+                name = section.name.decode()
+                content = data[section.span]
+                if content:
+                    yield Piece(f"{place}, {name}" if place else name, "fatbin", content, loader)
+
+
+def _of_archive(path: Path) -> Iterator[Piece]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            for member in archive.infolist():
+                if member.is_dir():
+                    continue
+                with archive.open(member) as stream:
+                    head = stream.read(4)
+                if head not in (_FATBIN_MAGIC, elf_reader.MAGIC) and not member.filename.endswith(".ptx"):
+                    continue
+                beside = str(Path(member.filename).with_suffix(".py").as_posix())
+                loader = _text(archive.read(beside)) if beside in names else ""
+                yield from _of_member(archive.read(member), loader, member.filename)
+    except FormatError as error:
+        error.where = f"{path}, {error.where}" if error.where else str(path)
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        # The last two: encrypted, or compressed in a way that this Python lacks.
+        raise FormatError(f"the archive cannot be read: {error}", where=str(path)) from None
+
+
+def _of_member(data: bytes, loader: str, name: str) -> Iterator[Piece]:
+    try:
+        yield from _of_file(data, loader, name)
+    except FormatError as error:
+        error.where = name
+        raise
+
+
+def device_file(name: str, data: bytes) -> str:
+    """What kind of device code a file is all of, e.g. `"PTX"`; `""` for any other file."""
+    if data.startswith(_FATBIN_MAGIC):
+        return "fatbin"
+    if data.startswith(elf_reader.MAGIC):
+        # The machine stands in bytes 18 and 19.
+        return "cubin" if data[18:20] == elf_reader.EM_CUDA.to_bytes(2, "little") else ""
+    return "PTX" if name.endswith(".ptx") else ""
