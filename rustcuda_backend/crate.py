@@ -96,6 +96,7 @@ def load_crate(
     arguments = (*common, *features)
     metadata = _metadata(toolchain, directory, (*arguments, "--filter-platform", TARGET), environ)
     package = _package_at(metadata, directory)
+    _make_ignored(Path(metadata["target_directory"], "rustcuda"))
     return Crate(
         directory=directory,
         package=package["name"],
@@ -167,12 +168,19 @@ def _lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
         if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
     }
     mark = cache.digest(*(str(path) for path in sources), *sources.values())
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_ignored(target.parent)
     with filelock.FileLock(target.with_name(".device.lock")):
         if not (target / mark).is_file():
             _copy_whole(sources, mark, target)
     patch = Path(os.path.relpath(target / DEVICE_CRATE, directory)).as_posix()
     return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
+
+
+def _make_ignored(folder: Path) -> None:
+    """Makes a folder for what builds leave, which git is to ignore whatever the project's .gitignore says."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / ".gitignore").exists():
+        cache.write_atomically(folder / ".gitignore", b"*\n")
 
 
 def _copy_whole(sources: Mapping[Path, bytes], mark: str, target: Path) -> None:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from setuptools import Command, Distribution
 from setuptools.command.build_py import build_py as BuildPy  # noqa: N812
 from setuptools.command.egg_info import egg_info as EggInfo  # noqa: N812
 
-from rustcuda_backend import cache, session
+from rustcuda_backend import session
 from rustcuda_backend.crate_sources import source_files
-from rustcuda_backend.generated import MARK, file_names, is_generated, remove_generated
+from rustcuda_backend.generated import file_names, is_generated, remove_generated, write
 from rustcuda_backend.modules import check_free, modules
-from rustcuda_backend.settings import CONTAINERS, Settings, read_settings, read_table
-
-if TYPE_CHECKING:
-    from rustcuda_backend.pipeline import Kernels
+from rustcuda_backend.settings import Settings, read_settings, read_table
 
 COMMAND = "build_rustcuda"
-
-# Marks the `py.typed` of an editable install, which in a wheel is empty.
-_EDITABLE_MARKER = MARK + b"for an editable install.\n"
 
 
 def finalize_distribution(distribution: Distribution) -> None:
@@ -95,7 +89,7 @@ class BuildRustcuda(Command):
 
     def run(self) -> None:
         """Builds all kernels, then writes the files: half a build leaves nothing."""
-        from rustcuda_backend import dependencies, pipeline
+        from rustcuda_backend import dependencies, editable, pipeline
         from rustcuda_backend.report import Report
 
         with session.user_errors():
@@ -105,24 +99,17 @@ class BuildRustcuda(Command):
             report = Report(crates[0][1].verbose)
             for warning in dependencies.warnings(Path.cwd()):
                 report.warn(warning)
-            built = pipeline.build_all(Path.cwd(), crates, report, editable=self.editable_mode)
-            if not self.editable_mode:
-                remove_generated(Path(str(self.build_lib)))
+            if self.editable_mode:
+                places = [
+                    editable.Place(module, settings, self._source_folder(module))
+                    for module, settings in crates
+                ]
+                editable.build(Path.cwd(), places, report)
+                return
+            built = pipeline.build_all(Path.cwd(), crates, report)
+            remove_generated(Path(str(self.build_lib)))
             for (module, _), kernels in zip(crates, built, strict=True):
-                self._write(module, kernels)
-
-    def _write(self, module: str, kernels: Kernels) -> None:
-        folder = self._source_folder(module) if self.editable_mode else self._build_folder(module)
-        folder.mkdir(parents=True, exist_ok=True)
-        name = module.rpartition(".")[2]
-        files = kernels.files(name)
-        for path in (folder / (name + suffix) for suffix in CONTAINERS.values()):
-            if path.name not in files and is_generated(path):
-                path.unlink(missing_ok=True)
-        for file, data in files.items():
-            cache.write_atomically(folder / file, data)
-        if not (folder / "py.typed").exists():
-            cache.write_atomically(folder / "py.typed", _EDITABLE_MARKER if self.editable_mode else b"")
+                write(self._build_folder(module), module, kernels)
 
     def get_source_files(self) -> list[str]:
         """What an sdist needs for building the kernels, relative to the project."""

@@ -9,10 +9,11 @@ import keyword
 import symtable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.loader import runtime
+from rustcuda_backend.loader import editable, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,7 +122,8 @@ def generate(content: LoaderContent) -> GeneratedLoader:
         SignatureError: A kernel whose name the loader cannot have as an attribute.
     """
     runtime_code = _runtime_code()
-    taken = _taken_names(runtime_code)
+    # Also where the install is no editable one: a kernel's name must not depend on that.
+    taken = _taken_names(runtime_code) | _taken_names(_code_of(editable) + "_editable = globals()\n")
     for signature in content.signatures:
         _check_name(signature.name, taken)
     header = (
@@ -134,9 +136,24 @@ def generate(content: LoaderContent) -> GeneratedLoader:
     )
 
 
+def editable_end(record: editable._Editable) -> str:
+    """What the module of an editable install ends with: it looks whether its sources have changed."""
+    fields = (record.project, record.folder, record.module, record.given, record.rebuild)
+    sources = "".join(f"        {source!r},\n" for source in record.sources)
+    arguments = "".join(f"    {field!r},\n" for field in fields)
+    return (
+        f"\n\n# ---- Editable install ----\n\n{_code_of(editable)}\n\n"
+        f"_editable = _Editable(\n{arguments}    (\n{sources}    ),\n)\n_editable.check(globals())\n"
+    )
+
+
 def _runtime_code() -> str:
-    """The runtime's source below its docstring and `from __future__` import."""
-    source = Path(runtime.__file__).read_text(encoding="utf-8")
+    return _code_of(runtime)
+
+
+def _code_of(module: ModuleType) -> str:
+    """A module's source below its docstring and `from __future__` import."""
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
     future = next(node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom))
     return "".join(source.splitlines(keepends=True)[future.lineno :]).strip() + "\n"
 
