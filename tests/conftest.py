@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from environments import Environment, made_once, make_links
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
 from rustcuda_backend import cuda
@@ -96,3 +97,15 @@ def sample(tmp_path: Path) -> Path:
     """A copy of sample_ext, without what earlier builds left in it."""
     ignored = shutil.ignore_patterns("target", "build", "dist", "*.egg-info", "kernels_cuda.*", "__pycache__")
     return Path(shutil.copytree(REPOSITORY / "sample_ext", tmp_path / "sample_ext", ignore=ignored))
+
+
+@pytest.fixture(scope="session")
+def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the backend's own wheel, made of the sources here."""
+    return made_once(tmp_path_factory, "links", make_links)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, links: Path) -> Environment:
+    """A new virtual environment."""
+    return Environment(tmp_path / "environment", links)

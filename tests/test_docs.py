@@ -191,17 +191,19 @@ def test_the_table_of_exceptions() -> None:
     assert set(runtime._ERRORS) - bases <= set(listed)
 
 
+def headings(page: Path) -> set[str]:
+    """What links can name in a page."""
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in lines}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    headings = {
-        re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-")
-        for line in text.splitlines()
-        if line.startswith("#")
-    }
     prose = re.sub(r"^```.*?^```|^    .*?$", "", text, flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)]+)\)", prose):
-        if target.startswith("#"):
-            assert target[1:] in headings
-        elif "://" not in target:
-            assert (page.parent / target).exists(), target
+        file, _, heading = target.partition("#")
+        linked = page.parent / file if file else page
+        if "://" not in target:
+            assert linked.exists(), target
+            assert not heading or heading in headings(linked), target

@@ -10,101 +10,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
-from cuda_wheels import cuobjdump
-from projects import REPOSITORY, MakeProject
+from environments import BUILD, EPOCH, Environment, contents, environment, images, only, succeed, wheel_of
+from projects import MakeProject
 
 from rustcuda_backend import process
-from rustcuda_backend.process import Finished
 
 KERNELS = ("rmsnorm", "saxpy", "silu_and_mul", "softmax", "transpose")
-BUILD = (sys.executable, "-m", "build")
-EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
-
-# What the machine's own settings would change: the wheels' times, and pip's and setuptools' words.
-_UNSET = ("SOURCE_DATE_EPOCH", "PIP_NO_INDEX", "PYTHONPATH")
-
-
-@pytest.fixture(scope="session")
-def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the backend's own wheel, made of the sources here."""
-    source = tmp_path_factory.mktemp("backend")
-    for name in ("pyproject.toml", "README.md"):
-        shutil.copyfile(REPOSITORY / name, source / name)
-    unwanted = shutil.ignore_patterns("target", "__pycache__")
-    shutil.copytree(REPOSITORY / "rustcuda_backend", source / "rustcuda_backend", ignore=unwanted)
-    links = tmp_path_factory.mktemp("links")
-    argv = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", links, source]
-    succeed(process.run(argv, env=environment()))
-    return links
-
-
-def environment(capabilities: str = "8.0;9.0+PTX", **variables: str) -> dict[str, str]:
-    """This process's environment with few capabilities, so that tests stay short."""
-    inherited = {name: value for name, value in os.environ.items() if name not in _UNSET}
-    return {**inherited, "RUSTCUDA_CAPABILITIES": capabilities, **variables}
-
-
-def succeed(finished: Finished) -> str:
-    """All that a program printed, which must have succeeded."""
-    said = finished.stdout + finished.stderr
-    assert finished.ok, said
-    return said
-
-
-class Environment:
-    """A virtual environment that is new, and builds that find the backend's wheel in `links`."""
-
-    def __init__(self, folder: Path, links: Path) -> None:
-        self.python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-        self.links = links
-        succeed(process.run([sys.executable, "-m", "venv", folder]))
-
-    def run(self, *arguments: str | Path, cwd: Path, **variables: str) -> Finished:
-        """Runs the environment's Python."""
-        places = f"{os.environ.get('PIP_FIND_LINKS', '')} {self.links}".strip()
-        environ = environment(**variables, PIP_FIND_LINKS=places)
-        return process.run([self.python, *arguments], cwd=cwd, env=environ)
-
-    def pip(self, *arguments: str | Path, cwd: Path, **variables: str) -> str:
-        """Runs the environment's pip, which must succeed."""
-        return succeed(self.run("-m", "pip", *arguments, cwd=cwd, **variables))
-
-
-@pytest.fixture
-def fresh(tmp_path: Path, links: Path) -> Environment:
-    return Environment(tmp_path / "environment", links)
-
-
-def only(folder: Path, pattern: str = "*.whl") -> Path:
-    (found,) = folder.glob(pattern)
-    return found
-
-
-def contents(wheel: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        assert len(names) == len(set(names))
-        return {name: archive.read(name) for name in names}
-
-
-def images(fatbin: bytes, folder: Path) -> list[str]:
-    """What cuobjdump finds: `sm_90.cubin` for SASS, `sm_90.ptx` for PTX."""
-    path = folder / "listed.fatbin"
-    path.write_bytes(fatbin)
-    listed = succeed(process.run([cuobjdump(), "-lelf", "-lptx", path]))
-    return re.findall(r"file +\d+: \S*(sm_\w+\.\w+)$", listed, re.MULTILINE)
-
-
-def wheel_of(project: Path, out: Path, **variables: str) -> Path:
-    """The wheel that build makes without isolation, with the backend of this environment."""
-    argv = (*BUILD, "--wheel", "--no-isolation", "--outdir", out, project)
-    succeed(process.run(argv, cwd=project.parent, env=environment(**variables)))
-    return only(out)
-
 
 # --- front ends ------------------------------------------------------------------------------------------
 
