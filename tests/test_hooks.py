@@ -240,6 +240,90 @@ def test_a_module_that_somebody_wrote_is_not_overwritten(
     assert not (project / "kernels/target").exists()
 
 
+@pytest.mark.parametrize(
+    ("taken", "packages", "where"),
+    [
+        ("kernels_cuda.pyi", "", "some_package/kernels_cuda.pyi"),
+        ("kernels_cuda/__init__.py", "", "some_package/kernels_cuda"),
+        (
+            "kernels_cuda/x.py",
+            ', "some_package.kernels_cuda"',
+            "the project's packages and extension modules",
+        ),
+    ],
+)
+def test_a_name_that_something_else_has(
+    project: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], taken: str, packages: str, where: str
+) -> None:
+    path = project / "some_package" / taken
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x: int\n", encoding="utf-8")
+    set_table(project, KERNELS, f'packages = ["some_package"{packages}]')
+    for build in (backend.build_wheel, backend.build_editable):
+        with pytest.raises(SystemExit) as raised:
+            build(str(tmp_path), ONE)
+        said = message_of(capfd, raised.value.code)
+        assert "the module 'some_package.kernels_cuda' is already there" in said
+        assert f"where: {where}\n" in said
+    assert not (project / "kernels/target").exists()
+
+
+def test_a_folder_that_is_no_package_takes_no_name(project: Path, tmp_path: Path) -> None:
+    (project / "some_package/kernels_cuda").mkdir()
+    backend.build_wheel(str(tmp_path), ONE)
+    assert "some_package/kernels_cuda.fatbin" in wheel_names(tmp_path)
+
+
+def test_a_wheel_with_an_object_file(project: Path, tmp_path: Path) -> None:
+    set_table(project, KERNELS + 'container = "elf"')
+    backend.build_wheel(str(tmp_path), ONE)
+    written = [f"some_package/{name}" for name in ("kernels_cuda.o", "kernels_cuda.py", "kernels_cuda.pyi")]
+    assert wheel_names(tmp_path) == ["some_package/__init__.py", *written, "some_package/py.typed"]
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as archive:
+        assert archive.read("some_package/kernels_cuda.o").startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("hook", [hook for hook in backend.__all__ if "requires" not in hook])
+@pytest.mark.parametrize(
+    ("crate", "message"),
+    [
+        ("..", "the crate '..' is outside the project"),
+        ("kernels/../../elsewhere", "the crate 'kernels/../../elsewhere' is outside the project"),
+        ("/", "the crate '/' is outside the project"),
+        ("link", "the crate 'link' is outside the project"),
+        ("nowhere", "there is no crate in 'nowhere'"),
+        ("some_package", "there is no crate in 'some_package'"),
+        ("pyproject.toml", "there is no crate in 'pyproject.toml'"),
+        ("a\\u0000b", "'crate' has a NUL character in it"),
+    ],
+)
+def test_a_crate_that_cannot_be(
+    project: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], hook: str, crate: str, message: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "Cargo.toml").write_text(MANIFEST, encoding="utf-8")
+    (project / "link").symlink_to(elsewhere, target_is_directory=True)
+    set_table(project, f'[tool.rustcuda]\ncrate = "{crate}"\n')
+    with pytest.raises(SystemExit) as raised:
+        call(hook, tmp_path, None)
+    said = message_of(capfd, raised.value.code)
+    assert f"rustcuda: error: {message}" in said
+    assert "where: [tool.rustcuda] crate" in said
+
+
+def test_a_package_that_is_not_there(
+    project: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    set_table(project, KERNELS, 'packages = ["missing"]')
+    for build in (backend.build_wheel, backend.build_editable):
+        with pytest.raises(SystemExit) as raised:
+            build(str(tmp_path), ONE)
+        said = f"{raised.value.code}{capfd.readouterr().err}"
+        assert "package directory 'missing' does not exist" in said
+        assert "Traceback" not in said
+
+
 # --- the module ------------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from fake_driver import STUB_SOURCE, CudaArray, FakeDriver, FakeTensor, Launch, fake_torch, import_loader
 
+from rustcuda_backend import elf
 from rustcuda_backend.capability import parse_list
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
@@ -715,6 +716,26 @@ def test_another_fatbin_is_refused_by_name(make: Any, tmp_path: Path) -> None:
     ):
         loaded.module.load(0)
     assert not loaded.driver.images
+
+
+def test_a_fatbin_in_an_object_file(make: Any, tmp_path: Path) -> None:
+    loaded = make(content(SAXPY, suffix=".o", offset=elf.OFFSET), kernels={"saxpy": (4, 4, 8, 8)})
+    (tmp_path / "pkg" / "kernels_cuda.fatbin").unlink()
+    file = tmp_path / "pkg" / "kernels_cuda.o"
+    with pytest.raises(loaded.module.FatbinMismatch, match=r"kernels_cuda\.o cannot be read: No such file"):
+        loaded.module.load(0)
+    right = elf.object_file(FATBIN)
+    changed = right.replace(FATBIN, FATBIN[::-1])
+    moved = right.replace(FATBIN, b"!" + FATBIN)
+    for wrong in (changed, moved, FATBIN, right[: elf.OFFSET + len(FATBIN) - 1], b""):
+        file.write_bytes(wrong)
+        with pytest.raises(loaded.module.FatbinMismatch, match=r"kernels_cuda\.o is not the file that"):
+            loaded.module.load(0)
+    assert not loaded.driver.images
+    # What a tool changes elsewhere in the file does not matter.
+    file.write_bytes(right + b"more")
+    loaded.module.load(0)
+    assert loaded.driver.images == [(0, FATBIN)]
 
 
 def test_a_kernel_that_this_gpus_code_lacks(make: Any) -> None:
