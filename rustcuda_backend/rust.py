@@ -99,6 +99,31 @@ class _Candidate:
     explicit: bool
 
 
+@dataclass(frozen=True)
+class Look:
+    """One rustc that was looked at.
+
+    Attributes:
+        rustc, source: Which one, and why it was looked at.
+        explicit: Whether somebody asked for it, so that no other is tried.
+        toolchain: What is behind it; None where it cannot be asked.
+        problem: What keeps it from compiling kernels; `""` if nothing does.
+    """
+
+    rustc: str
+    source: str
+    explicit: bool
+    toolchain: RustToolchain | None
+    problem: str
+
+    @property
+    def mend(self) -> str:
+        """The line that makes it fit, or that gets another one."""
+        if self.toolchain and self.toolchain.numbers >= MINIMUM and self.toolchain.rustup_name:
+            return f"rustup component add rust-src --toolchain {self.toolchain.rustup_name}"
+        return f"name one that fits, or none; to install one:\n{INSTALL_HINT}"
+
+
 def find_toolchain(setting: str, directory: Path, environ: Mapping[str, str]) -> RustToolchain:
     """The Rust toolchain for a crate.
 
@@ -116,28 +141,35 @@ def find_toolchain(setting: str, directory: Path, environ: Mapping[str, str]) ->
     """
     misfits = []
     hint = INSTALL_HINT
-    for candidate in _candidates(setting, directory, environ):
-        toolchain = _inspect(candidate, directory, environ)
-        problem = toolchain if isinstance(toolchain, str) else toolchain.misfit()
-        if isinstance(toolchain, RustToolchain) and not problem:
-            return toolchain
-        if candidate.explicit:
+    for look in looks(setting, directory, environ):
+        if look.toolchain and not look.problem:
+            return look.toolchain
+        if look.explicit:
             raise ToolError(
-                f"the Rust toolchain that was asked for cannot compile kernels: {problem}",
-                where=f"{candidate.source}: {candidate.rustc}",
-                hint=_mend(toolchain),
+                f"the Rust toolchain that was asked for cannot compile kernels: {look.problem}",
+                where=f"{look.source}: {look.rustc}",
+                hint=look.mend,
             )
-        misfits.append(f"{candidate.rustc}: {problem}")
-        if isinstance(toolchain, RustToolchain) and toolchain.numbers >= MINIMUM and toolchain.rustup_name:
-            hint = _mend(toolchain)
+        misfits.append(f"{look.rustc}: {look.problem}")
+        if look.toolchain and look.toolchain.numbers >= MINIMUM and look.toolchain.rustup_name:
+            hint = look.mend
     looked_at = "; ".join(misfits) or "there is no rustc on PATH"
     raise ToolError("no Rust toolchain that can compile kernels was found", where=looked_at, hint=hint)
 
 
-def _mend(toolchain: RustToolchain | str) -> str:
-    if isinstance(toolchain, RustToolchain) and toolchain.numbers >= MINIMUM and toolchain.rustup_name:
-        return f"rustup component add rust-src --toolchain {toolchain.rustup_name}"
-    return f"name one that fits, or none; to install one:\n{INSTALL_HINT}"
+def looks(setting: str, directory: Path, environ: Mapping[str, str]) -> Iterator[Look]:
+    """Looks at every candidate in the order of `find_toolchain`, whether or not an earlier one fits.
+
+    Raises:
+        ToolError: rustup does not have the toolchain that it is asked for.
+    """
+    for candidate in _candidates(setting, directory, environ):
+        toolchain = _inspect(candidate, directory, environ)
+        where = (candidate.rustc, candidate.source, candidate.explicit)
+        if isinstance(toolchain, str):
+            yield Look(*where, None, toolchain)
+        else:
+            yield Look(*where, toolchain, toolchain.misfit())
 
 
 def _candidates(setting: str, directory: Path, environ: Mapping[str, str]) -> Iterator[_Candidate]:

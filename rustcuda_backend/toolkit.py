@@ -135,6 +135,41 @@ def find_tools(version: CudaVersion, *, ptxas: str = "", environ: Mapping[str, s
     )
 
 
+@dataclass(frozen=True)
+class Look:
+    """One place that was looked in, and why its tools do not fit; `""` if they do."""
+
+    source: str
+    ptxas: Path | None
+    problem: str
+
+
+def looks(version: CudaVersion, *, ptxas: str = "", environ: Mapping[str, str]) -> list[Look]:
+    """Looks in every place in the order of `find_tools`, whether or not an earlier one fits."""
+    found: list[Look] = []
+    try:
+        found.extend(_look(place, version) for place in _places(version, ptxas, environ))
+    except ToolError as error:
+        # A place that the user named is broken; nothing behind it counts.
+        found.append(Look(error.where or "setting ptxas", None, error.what))
+    return found
+
+
+def _look(place: _Place, version: CudaVersion) -> Look:
+    if place.ptxas is None:
+        return Look(place.source, None, "no ptxas")
+    try:
+        ptxas = _identify(place.ptxas)
+    except ToolError as error:
+        return Look(place.source, place.ptxas, error.what)
+    problem = ""
+    if not ptxas.counts_as or (ptxas.counts_as != version and not place.named):
+        problem = f"it is {ptxas.version}, not of CUDA {version.name}"
+    elif place.missing:
+        problem = f"no {' and no '.join(place.missing)}"
+    return Look(place.source, place.ptxas, problem)
+
+
 def _with_the_rest(
     found: _Ptxas, counts_as: CudaVersion, asked: CudaVersion, place: _Place, places: Iterator[_Place]
 ) -> CudaTools:

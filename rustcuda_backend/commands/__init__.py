@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Protocol
 
 PROGRAM = "python -m rustcuda_backend"
@@ -20,3 +21,18 @@ class Command(Protocol):
 
     def run(self, arguments: argparse.Namespace) -> int:
         """Does it, prints the outcome to stdout, and returns the exit status."""
+
+
+def add_project(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which project and settings are meant."""
+    parser.add_argument(
+        "--project", metavar="DIR", type=Path, default=Path(), help="folder of pyproject.toml; default: ."
+    )
+    parser.add_argument(
+        "-C",
+        metavar="KEY=VALUE",
+        dest="config",
+        action="append",
+        default=[],
+        help="a setting, as front ends take it; may be repeated",
+    )
