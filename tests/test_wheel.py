@@ -204,7 +204,7 @@ PIP = (sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"
     [
         ({"kernels/src/lib.rs": "fn broken("}, "the kernel crate does not compile for capability"),
         ({"kernels/Cargo.toml": "[package]"}, "cargo cannot read the kernel crate"),
-        ({"pyproject.toml": '[tool.rustcuda]\ncrates = "kernels"\n'}, "unknown setting 'crates'"),
+        ({"pyproject.toml": '[tool.rustcuda]\ncrat = "kernels"\n'}, "unknown setting 'crat'"),
     ],
 )
 def test_a_failing_build(
