@@ -91,7 +91,7 @@ def load_crate(
     workspace = Path(outline["workspace_root"])
     _check_lock(workspace)
     if _depends_on_device(outline):
-        common += _lend_device_crate(workspace, directory)
+        common += lend_device_crate(workspace, directory)
     features = ("--features", ",".join(settings.features)) if settings.features else ()
     arguments = (*common, *features)
     metadata = _metadata(toolchain, directory, (*arguments, "--filter-platform", TARGET), environ)
@@ -154,7 +154,13 @@ def _depends_on_device(outline: dict[str, Any]) -> bool:
     )
 
 
-def _lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
+def device_version() -> str:
+    """The version of the device crates, which is one for both."""
+    manifest = (_DEVICE_SOURCES / DEVICE_CRATE / "Cargo.toml").read_text(encoding="utf-8")
+    return next(line.split('"')[1] for line in manifest.splitlines() if line.startswith("version = "))
+
+
+def lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
     """Copies the device crates into the workspace; returns the arguments that patch them in.
 
     Cargo writes the place of a crate outside the workspace into symbol names, so wheels would differ

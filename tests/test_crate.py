@@ -164,13 +164,13 @@ def test_builds_at_once_lend_one_copy(
 ) -> None:
     kernels = make_project(manifest=WITH_DEVICE, files={"kernels/Cargo.lock": LOCK}) / "kernels"
     together = Barrier(4)
-    copy = crate_module._lend_device_crate
+    copy = crate_module.lend_device_crate
 
     def all_at_once(workspace: Path, directory: Path) -> tuple[str, ...]:
         together.wait()
         return copy(workspace, directory)
 
-    monkeypatch.setattr(crate_module, "_lend_device_crate", all_at_once)
+    monkeypatch.setattr(crate_module, "lend_device_crate", all_at_once)
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
             shutil.rmtree(kernels / "target", ignore_errors=True)
