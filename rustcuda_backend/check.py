@@ -195,16 +195,19 @@ def _strays(files: Mapping[str, bytes], claimed: set[str]) -> Iterator[Finding]:
 
 # Folders that belong to a person, or to one machine's build. What compilers are told to write instead
 # (`/rustc/…`, relative paths) is none of these.
-_PRIVATE = re.compile(
-    rb"(?<![\w.:/-])"
+_PRIVATE = (
     rb"(/(?:home|Users|root|tmp|var/tmp|var/folders|private|builds?|work|workspaces?|github|__w|mnt|media)"
-    rb"/[^\0-\x20\"'<>|`\x7f]+"
-    rb"|[A-Za-z]:[\\/]+(?:Users|Documents and Settings|Temp|a|work|builds?)[\\/]+[^\0-\x20\"'<>|`\x7f]+)"
+    rb"/[^\0-\x20\"'<>|`\x7f]{1,300}"
+    rb"|[A-Za-z]:[\\/]{1,2}(?:Users|Temp|a|work|builds?)[\\/]{1,2}[^\0-\x20\"'<>|`\x7f]{1,300})"
 )
+# In text, what goes before may make it part of a relative path or of an address. In a fatbin strings follow
+# each other without anything between them.
+_IN_TEXT = re.compile(rb"(?<![\w.:/-])" + _PRIVATE)
+_IN_FATBIN = re.compile(_PRIVATE)
 
 
 def _private_paths(name: str, data: bytes) -> Iterator[Finding]:
-    for found in dict.fromkeys(_PRIVATE.findall(data)):
-        yield Finding(
-            name, f"it names a path of the machine that built it: {found.decode('utf-8', 'replace')}"
-        )
+    pattern = _IN_TEXT if name.endswith((".py", ".pyi")) else _IN_FATBIN
+    for found in dict.fromkeys(pattern.findall(data)):
+        path = found.decode("utf-8", "replace")
+        yield Finding(name, f"it names a path of the machine that built it: {path}")

@@ -16,7 +16,7 @@ SUMMARY = "say what a build would use here, what is missing, and the line that m
 DESCRIPTION = """\
 Look at everything that a build needs, with the settings of the project in this folder or with the defaults:
 Rust, cargo, NVIDIA's tools, the cache, and for running kernels the GPU and its driver. Each line says what
-was looked at and what became of it; a line with -> is what mends it. Exits with 1 where a build would fail."""
+was looked at and what became of it; a line with -> mends it. Exits with 1 where a build would fail."""
 
 _STATES = {"ok": "ok", "note": "note", "passed over": "-", "warning": "WARNING", "missing": "MISSING"}
 
