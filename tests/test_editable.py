@@ -14,6 +14,7 @@ from projects import PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
 import rustcuda_backend as backend
 from rustcuda_backend import editable, process
+from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.loader.editable import _Editable
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import read_settings, read_table
@@ -283,6 +284,79 @@ def test_settings_given_to_the_install_are_kept(make_project: MakeProject) -> No
     plain = read_settings(table, {}, {})
     assert editable.given(plain, environ) == {"capabilities": "7.0"}
     assert editable.given(plain, {}) == {}
+
+
+def test_what_a_module_cannot_do_alone(install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    project = install(settings=REBUILD)
+    known = record(project)
+    (project / "kernels/src/lib.rs").unlink()
+    assert known.changed() == ["kernels/src/lib.rs"]
+    monkeypatch.setitem(sys.modules, "rustcuda_backend.editable", None)
+    with pytest.raises(
+        ImportError, match=r"kernels/src/lib\.rs changed, and building it again needs"
+    ) as raised:
+        known.check({})
+    assert raised.value.name == "some_package.kernels_cuda"
+
+
+# --- the setting -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "config", "environ", "expected"),
+    [
+        ({}, {}, {}, False),
+        ({"editable": {}}, {}, {}, False),
+        ({"editable": {"rebuild": True}}, {}, {}, True),
+        ({}, {"editable.rebuild": "true"}, {}, True),
+        ({}, {"rustcuda.editable.rebuild": ""}, {}, True),
+        ({"editable": {"rebuild": True}}, {"editable.rebuild": "no"}, {}, False),
+        ({}, {"editable.rebuild": "no"}, {"RUSTCUDA_EDITABLE_REBUILD": "1"}, True),
+    ],
+)
+def test_the_setting(
+    table: dict[str, object], config: dict[str, str], environ: dict[str, str], expected: bool
+) -> None:
+    assert read_settings({"crate": "k", **table}, config, environ).editable_rebuild is expected
+
+
+@pytest.mark.parametrize(
+    ("table", "config", "environ", "message", "where"),
+    [
+        (
+            {"editable": True},
+            {},
+            {},
+            "'editable' must be a table, not True",
+            "[tool.rustcuda] editable in pyproject.toml",
+        ),
+        ({"editable": {"rebuid": 1}}, {}, {}, "unknown setting 'editable.rebuid'", "[tool.rustcuda] in"),
+        ({"editable-rebuild": True}, {}, {}, "unknown setting 'editable-rebuild'", "[tool.rustcuda] in"),
+        (
+            {"editable": {"rebuild": 1}},
+            {},
+            {},
+            "'editable.rebuild' must be true or false, not 1",
+            "[tool.rustcuda] editable.rebuild",
+        ),
+        ({}, {"editable-rebuild": "1"}, {}, "unknown setting 'editable-rebuild'", "-C editable-rebuild"),
+        (
+            {},
+            {},
+            {"RUSTCUDA_EDITABLE_REBUID": "1"},
+            "unknown setting 'RUSTCUDA_EDITABLE_REBUID'",
+            "environment variable RUSTCUDA_EDITABLE_REBUID",
+        ),
+    ],
+)
+def test_what_the_setting_cannot_be(
+    table: dict[str, object], config: dict[str, str], environ: dict[str, str], message: str, where: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read_settings({"crate": "k", **table}, config, environ)
+    assert raised.value.what == message
+    assert where in raised.value.where
+    assert ("did you mean 'editable.rebuild'?" in raised.value.hint) == message.startswith("unknown")
 
 
 # --- git -------------------------------------------------------------------------------------------------
