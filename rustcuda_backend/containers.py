@@ -54,7 +54,7 @@ def pieces(path: Path) -> list[Piece]:
     if data.startswith(_ZIP_MAGIC):
         found = list(_of_archive(path))
     elif data[:4] in (_FATBIN_MAGIC, elf_reader.MAGIC) or _PTX.search(data[:_PTX_HEAD]):
-        found = list(_of_file(data, _text(_loader_beside(path))))
+        found = list(_located(_of_file(data, _text(_loader_beside(path))), str(path)))
     else:
         raise FormatError(
             "this is no wheel, fatbin, cubin, PTX or ELF file",
@@ -121,20 +121,19 @@ def _of_archive(path: Path) -> Iterator[Piece]:
                     continue
                 beside = str(Path(member.filename).with_suffix(".py").as_posix())
                 loader = _text(archive.read(beside)) if beside in names else ""
-                yield from _of_member(archive.read(member), loader, member.filename)
-    except FormatError as error:
-        error.where = f"{path}, {error.where}" if error.where else str(path)
-        raise
+                inside = _of_file(archive.read(member), loader, member.filename)
+                yield from _located(inside, f"{path}, {member.filename}")
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         # The last two: encrypted, or compressed in a way that this Python lacks.
         raise FormatError(f"the archive cannot be read: {error}", where=str(path)) from None
 
 
-def _of_member(data: bytes, loader: str, name: str) -> Iterator[Piece]:
+def _located(found: Iterator[Piece], place: str) -> Iterator[Piece]:
+    """The same pieces; what goes wrong says where."""
     try:
-        yield from _of_file(data, loader, name)
+        yield from found
     except FormatError as error:
-        error.where = name
+        error.where = f"{place}, {error.where}" if error.where else place
         raise
 
 
