@@ -116,11 +116,13 @@ def _absolute(folder: str) -> str:
 @contextlib.contextmanager
 def _checked_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
     """A hook's session; the settings are checked in every hook alike, before anything is written."""
+    from rustcuda_backend import metadata_files
     from rustcuda_backend.reproducible import source_date_epoch
-    from rustcuda_backend.settings import read_settings, read_table
+    from rustcuda_backend.settings import read_pyproject, read_settings, read_table
 
     with user_errors():
         source_date_epoch(os.environ)
         read_settings(read_table(Path.cwd()) or {}, config_settings or {}, os.environ)
+        metadata_files.check(Path.cwd(), read_pyproject(Path.cwd()))
         with open_session(config_settings) as opened:
             yield opened

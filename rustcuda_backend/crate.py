@@ -37,6 +37,8 @@ class Crate:
         graph: Crate names of all packages that are compiled for the GPU.
         has_host_part: Whether proc macros or build scripts are compiled for the host as well.
         cargo_arguments: What every cargo call for it gets: features, locked, offline, the patch.
+        outside: Names of the crates named by path that are outside the workspace. cargo writes where
+            they are into their symbols, so that other folders make other code.
     """
 
     directory: Path
@@ -47,6 +49,7 @@ class Crate:
     graph: tuple[str, ...]
     has_host_part: bool
     cargo_arguments: tuple[str, ...]
+    outside: tuple[str, ...] = ()
 
     @property
     def passes_directory(self) -> Path:
@@ -106,7 +109,14 @@ def load_crate(
         graph=_graph(metadata),
         has_host_part=_has_host_part(metadata),
         cargo_arguments=arguments,
+        outside=_outside(metadata, workspace),
     )
+
+
+def _outside(metadata: dict[str, Any], workspace: Path) -> tuple[str, ...]:
+    packages = [package for package in metadata["packages"] if package["source"] is None]
+    manifests = {package["name"]: Path(package["manifest_path"]) for package in packages}
+    return tuple(sorted(name for name, path in manifests.items() if not path.is_relative_to(workspace)))
 
 
 def _check_lock(workspace: Path) -> None:

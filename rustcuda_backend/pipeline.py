@@ -12,7 +12,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import cache, cuda, elf, plan, process, sysroot
+from rustcuda_backend import cache, cuda, elf, plan, process, sysroot, toolchain_pin
+from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Compiler, Pass
 from rustcuda_backend.compilers.nvptx import NvptxCompiler
@@ -126,14 +127,22 @@ def build(
         version = cuda_version(settings.cuda_version, where=settings.where("cuda_version"))
         toolchain = find_toolchain(settings.toolchain, directory, environ)
         tools = cuda.find_tools(version, ptxas=settings.ptxas, environ=environ)
+        if warning := toolchain_pin.overruled(toolchain, directory):
+            report.warn(warning)
         for warning in plan.check_capabilities(listed, toolchain, tools):
             report.warn(warning)
         crate = load_crate(directory, settings, toolchain, {**environ, "RUSTC": str(toolchain.rustc)})
+        if crate.outside and "SOURCE_DATE_EPOCH" in environ:
+            report.warn(
+                f"the wheel depends on this folder's name, by {', '.join(crate.outside)}: crates that are "
+                f"outside the cargo workspace {crate.workspace}; put a workspace around all of them"
+            )
         work = plan.make_plan(listed, crate.passes_directory, settings, environ)
         count = f"{len(work.passes)} capabilities" if len(work.passes) > 1 else "one capability"
         report.note(f"{crate.package}: {count} from {listed.source}, {work.jobs} at a time")
         compiler = _compiler(toolchain, tools, crate, settings, work, report, environ)
-        images = _run_passes(work, compiler, tools, settings, report, crate.name if several else "")
+        with alone_in(crate.passes_directory, report):
+            images = _run_passes(work, compiler, tools, settings, report, crate.name if several else "")
         signatures = merge_signatures([image.ptx for image in images])
         fatbin = cuda.pack(
             tools,

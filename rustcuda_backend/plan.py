@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import capability, cuda, gpu
+from rustcuda_backend import capability, cgroup, cuda, gpu
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.cuda import CudaTools
@@ -130,14 +130,15 @@ def make_plan(
     """
     passes = tuple(Pass(item, directory / item.sm) for item in listed.capabilities)
     cores = _most_jobs(settings, environ)
-    jobs = max(1, min(cores, len(passes), _free_memory() // _BYTES_PER_PASS))
+    memory = min(_free_memory(), cgroup.memory_left())
+    jobs = max(1, min(cores, len(passes), memory // _BYTES_PER_PASS))
     return Plan(listed, passes, jobs, cargo_jobs=max(1, cores // jobs))
 
 
 def _most_jobs(settings: Settings, environ: Mapping[str, str]) -> int:
     if settings.jobs:
         return settings.jobs
-    limits = [_cores()]
+    limits = [_cores(), cgroup.cores()]
     for variable in ("MAX_JOBS", "CARGO_BUILD_JOBS"):
         text = environ.get(variable, "").strip()
         if text and (not text.isdecimal() or int(text) == 0):
@@ -151,7 +152,7 @@ def _most_jobs(settings: Settings, environ: Mapping[str, str]) -> int:
 
 
 def _cores() -> int:
-    """Cores that this process may use, which in a container are fewer than the machine has."""
+    """Cores that this process may run on, which can be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rustcuda_backend import plan
+from rustcuda_backend import cgroup, plan
 from rustcuda_backend.capability import parse_list
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.errors import CapabilityError, SettingsError
@@ -109,6 +109,8 @@ def plan_of(count: int, environ: dict[str, str], **table: object) -> tuple[int, 
 
 def test_jobs_are_bounded_by_passes_cores_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "_cores", lambda: 8)
+    monkeypatch.setattr(cgroup, "cores", lambda: cgroup.UNLIMITED)
+    monkeypatch.setattr(cgroup, "memory_left", lambda: cgroup.UNLIMITED)
     monkeypatch.setattr(plan, "_free_memory", lambda: 64 << 30)
     assert plan_of(1, {}) == (1, 8)
     assert plan_of(4, {}) == (4, 2)
@@ -119,6 +121,16 @@ def test_jobs_are_bounded_by_passes_cores_and_memory(monkeypatch: pytest.MonkeyP
     assert plan_of(8, {}) == (2, 4)
     monkeypatch.setattr(plan, "_free_memory", lambda: 1 << 20)
     assert plan_of(8, {}) == (1, 8)
+
+
+def test_a_containers_limits_bound_jobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "_cores", lambda: 96)
+    monkeypatch.setattr(plan, "_free_memory", lambda: 512 << 30)
+    monkeypatch.setattr(cgroup, "cores", lambda: 96)
+    monkeypatch.setattr(cgroup, "memory_left", lambda: 3 << 30)
+    assert plan_of(8, {}) == (3, 32)
+    monkeypatch.setattr(cgroup, "cores", lambda: 2)
+    assert plan_of(8, {}) == (2, 1)
 
 
 @pytest.mark.parametrize("text", ["0", "many", "-1", "1.5"])
