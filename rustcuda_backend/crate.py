@@ -99,7 +99,6 @@ def load_crate(
     arguments = (*common, *features)
     metadata = _metadata(toolchain, directory, (*arguments, "--filter-platform", TARGET), environ)
     package = _package_at(metadata, directory)
-    _make_ignored(Path(metadata["target_directory"], "rustcuda"))
     return Crate(
         directory=directory,
         package=package["name"],
@@ -184,7 +183,7 @@ def lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
         if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
     }
     mark = cache.digest(*(str(path) for path in sources), *sources.values())
-    _make_ignored(target.parent)
+    make_ignored(target.parent)
     with filelock.FileLock(target.with_name(".device.lock")):
         if not (target / mark).is_file():
             _copy_whole(sources, mark, target)
@@ -192,7 +191,7 @@ def lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
     return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
 
 
-def _make_ignored(folder: Path) -> None:
+def make_ignored(folder: Path) -> None:
     """Makes a folder for what builds leave, which git is to ignore whatever the project's .gitignore says."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / ".gitignore").exists():

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from rustcuda_backend import process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
-from rustcuda_backend.crate import Crate
+from rustcuda_backend.crate import Crate, make_ignored
 from rustcuda_backend.errors import CompileError
 from rustcuda_backend.ptx import RECORD_PREFIX, PtxModule
 from rustcuda_backend.report import Report
@@ -71,6 +71,7 @@ class NvptxCompiler:
 
     def compile(self, build_pass: Pass) -> PtxModule:
         """Runs one pass; see `Compiler.compile`."""
+        make_ignored(self.crate.passes_directory)
         artifacts = self._run_cargo(build_pass)
         compiled = _emitted(artifacts, self.crate.name)
         if not compiled.is_file():
