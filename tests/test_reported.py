@@ -35,16 +35,20 @@ import re
 import subprocess
 import sys
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from environments import BUILD, EPOCH, build_wheel, contents, environment, images, only, succeed, wheel_of
+from filelock import FileLock
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
-from rustcuda_backend import cgroup, process, toolchain_pin
+from rustcuda_backend import cgroup, metadata_files, process, toolchain_pin
+from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import KNOWN, parse_list
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS
 from rustcuda_backend.errors import CapabilityError
+from rustcuda_backend.report import Report
 from rustcuda_backend.rust import RustToolchain
 
 FATBIN = "some_package/kernels_cuda.fatbin"
@@ -76,7 +80,7 @@ def test_folders_with_every_odd_character(make_project: MakeProject, tmp_path: P
 
 
 def test_letters_of_all_kinds_in_a_c_locale(make_project: MakeProject, tmp_path: Path) -> None:
-    documented = "/// Größe in µm: Ελλάδα, 漢字, ≤ \"β\" \\ 'δ'.\n"
+    documented = "/// Größe: Ελλάδα, 漢字, ≤ \"β\" \\ 'δ'.\n"
     source = device_kernel("store").replace("#[kernel]", documented + "#[kernel]")
     project = make_project(source, manifest=DEVICE_MANIFEST)
     variables = {
@@ -91,7 +95,7 @@ def test_letters_of_all_kinds_in_a_c_locale(make_project: MakeProject, tmp_path:
     assert not re.findall(r"rustcuda_backend\S*: EncodingWarning.*", said)
     files = contents(only(tmp_path / "out"))
     for name in ("py", "pyi"):
-        assert "Größe in µm: Ελλάδα, 漢字, ≤" in files[f"some_package/kernels_cuda.{name}"].decode("utf-8")
+        assert "Größe: Ελλάδα, 漢字, ≤" in files[f"some_package/kernels_cuda.{name}"].decode("utf-8")
 
 
 # --- 11, 12: where cargo builds --------------------------------------------------------------------------
@@ -142,6 +146,33 @@ def test_builds_at_once_in_one_target_folder(make_project: MakeProject, tmp_path
         assert found == {jobs[name][1]}, said
     again = contents(wheel_of(theirs, tmp_path / "4", capabilities="8.0", **shared))[FATBIN]
     assert b".text.theirs\0" in again
+
+
+def test_a_target_folder_that_cannot_be_made_is_left_to_cargo(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with alone_in(tmp_path / "file/rustcuda", Report()):
+        pass
+    assert not capfd.readouterr().err
+
+
+def test_who_waits_for_another_build_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    other = FileLock(tmp_path / ".lock", thread_local=False)
+    other.acquire()
+    with ThreadPoolExecutor(1) as pool:
+
+        def build() -> str:
+            with alone_in(tmp_path, Report()):
+                return "built"
+
+        waiting = pool.submit(build)
+        said = ""
+        while "waiting" not in said:
+            said += capfd.readouterr().err
+        assert f"rustcuda: waiting for another build in {tmp_path}" in said
+        other.release()
+        assert waiting.result(timeout=60) == "built"
 
 
 # --- 14: the rust-toolchain file -------------------------------------------------------------------------
@@ -474,7 +505,6 @@ def with_metadata(project: Path, line: str, table: str = "") -> None:
             "../MORE.md",
             "[tool.setuptools.dynamic] readme",
         ),
-        ("", "[tool.setuptools.dynamic]\nx = 1\n", "", ""),
     ],
 )
 def test_a_metadata_file_outside_the_project(
@@ -489,13 +519,20 @@ def test_a_metadata_file_outside_the_project(
     argv = [*BUILD, "--sdist", "--no-isolation", "--outdir", tmp_path / "out", project]
     finished = process.run(argv, cwd=tmp_path, env=environ)
     said = finished.stdout + finished.stderr
-    if not name:
-        return
     assert not finished.ok
     assert f"rustcuda: error: the file '{name}' is outside the project" in said
     assert key in said
     assert f"name it '{Path(name).name}'" in said
     assert "Traceback" not in said
+
+
+def test_metadata_that_names_no_file_is_left_to_setuptools(tmp_path: Path) -> None:
+    strange = {
+        "project": {"readme": 7, "license": "MIT", "license-files": {"paths": ["x"]}},
+        "tool": {"setuptools": {"dynamic": {"version": {"attr": "../x"}, "y": "../y"}, "license-files": 1}},
+    }
+    metadata_files.check(tmp_path, strange)
+    metadata_files.check(tmp_path, {"project": 1, "tool": {"setuptools": {"dynamic": []}}})
 
 
 def test_a_member_with_linked_files(make_project: MakeProject, tmp_path: Path) -> None:
