@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import dataclasses
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -12,13 +9,14 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import cache, cuda, elf, plan, process, sysroot, toolchain_pin
+from rustcuda_backend import cuda, elf, plan, process, sysroot, toolchain_pin
+from rustcuda_backend.assembly import assembled
 from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Compiler, Pass
 from rustcuda_backend.compilers.nvptx import NvptxCompiler
 from rustcuda_backend.crate import Crate, crate_directory, load_crate
-from rustcuda_backend.cubin import Cubin, KernelResources
+from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
@@ -200,8 +198,9 @@ def _run_passes(
         return _assemble(module, kept, tools, settings, report)
 
     with ThreadPoolExecutor(work.jobs) as pool:
-        futures = [pool.submit(run, index) for index in range(len(work.passes))]
+        # Leaving the pool waits for its threads, so whatever interrupts must end their programs first.
         try:
+            futures = [pool.submit(run, index) for index in range(len(work.passes))]
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failures = (future.exception() for future in futures if future in done)
             failure = next((error for error in failures if error), None)
@@ -231,32 +230,11 @@ def _assemble(module: PtxModule, kept: Path, tools: CudaTools, settings: Setting
     arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
     # Also where the cubin comes from the cache: people read it.
     kept.write_text(module.text, encoding="utf-8")
-    cubin = _assembled(module, tools, arguments, kept)
+    cubin = assembled(module, tools, arguments, kept)
     for message in cubin.messages:
         report.once(message)
     report.step(f"{module.capability.sm} assembled in {time.monotonic() - started:.1f} s")
     return Image(module, cubin)
-
-
-def _assembled(module: PtxModule, tools: CudaTools, arguments: Sequence[str], keep: Path) -> Cubin:
-    """The cubin of a PTX text, from the cache if this ptxas has assembled the same text before."""
-    key = cache.digest(module.text, module.capability.sm, tools.ptxas_version, *arguments)
-    data = cache.file(
-        "cubin", key, lambda: _dump(cuda.assemble(tools, module, arguments=arguments, keep=keep))
-    )
-    return _load(data, module.capability)
-
-
-def _dump(cubin: Cubin) -> bytes:
-    kernels = [dataclasses.asdict(kernel) for kernel in cubin.kernels]
-    data = base64.b64encode(cubin.data).decode()
-    return json.dumps({"data": data, "kernels": kernels, "messages": cubin.messages}).encode()
-
-
-def _load(data: bytes, capability: Capability) -> Cubin:
-    content = json.loads(data)
-    kernels = tuple(KernelResources(**kernel) for kernel in content["kernels"])
-    return Cubin(capability, base64.b64decode(content["data"]), kernels, tuple(content["messages"]))
 
 
 def merge_signatures(modules: Sequence[PtxModule]) -> tuple[KernelSignature, ...]:
