@@ -26,7 +26,6 @@ def generator(monkeypatch):
     return module
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="argparse wraps in another way")
 def test_help_is_fresh(generator):
     page = PAGE.read_text(encoding="utf-8")
     assert generator.with_help(page) == page, "run tools/command_help.py"
