@@ -144,8 +144,8 @@ def _run_passes(
         return _assemble(module, build_pass, tools, settings, report)
 
     with ThreadPoolExecutor(work.jobs) as pool:
-        futures = [pool.submit(run, index) for index in range(len(work.passes))]
         try:
+            futures = [pool.submit(run, index) for index in range(len(work.passes))]
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failures = (future.exception() for future in futures if future in done)
             failure = next((error for error in failures if error), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -229,7 +230,7 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     compilation: a file of a fixed name would be the one of whatever was compiled last.
     """
     made = [artifact for artifact in artifacts if "staticlib" in artifact["target"]["kind"]]
-    library = Path(made[-1]["filenames"][0])
+    (library,) = _files(made[-1])
     for candidate in (library.parent / "deps").glob(f"lib{name}-*{library.suffix}"):
         # Where the file system has no links, cargo copies.
         if candidate.samefile(library) or filecmp.cmp(candidate, library, shallow=False):
@@ -237,9 +238,14 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     return library.with_suffix(".s")
 
 
+def _files(artifact: Artifact) -> list[Path]:
+    """The files of an artifact; cargo names them in UTF-8, also where Python's paths are not."""
+    return [Path(os.fsdecode(file.encode())) for file in artifact["filenames"]]
+
+
 def _recorded_kernels(artifact: Artifact) -> list[str]:
     """The kernels that `#[kernel]` has recorded in a dependency, whose metadata holds their names."""
-    metadata = (Path(file) for file in artifact["filenames"] if file.endswith(".rmeta"))
+    metadata = (file for file in _files(artifact) if file.suffix == ".rmeta")
     pattern = rf"{RECORD_PREFIX}(\w+)".encode("ascii")
     found = (match.decode() for file in metadata for match in re.findall(pattern, file.read_bytes()))
     return list(dict.fromkeys(found))
