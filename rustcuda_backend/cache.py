@@ -17,6 +17,8 @@ from rustcuda_backend.errors import RustcudaError
 
 DIRECTORY_VARIABLE = "RUSTCUDA_CACHE_DIR"
 
+_CHECKSUM_BYTES = hashlib.sha256().digest_size
+
 
 def digest(*parts: str | bytes) -> str:
     """A key from the things that decide a content, as 32 hexadecimal digits."""
@@ -51,14 +53,14 @@ def folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
 
 
 def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
-    """The bytes stored under a key, made first where they are missing."""
+    """The bytes stored under a key, made first where they are missing or damaged."""
     final = _kind_directory(kind) / key
-    try:
-        return final.read_bytes()
-    except FileNotFoundError:
-        pass
+    stored = final.read_bytes() if final.is_file() else b""
+    checksum, data = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
+    if checksum == hashlib.sha256(data).digest():
+        return data
     data = build()
-    write_atomically(final, data)
+    write_atomically(final, hashlib.sha256(data).digest() + data)
     return data
 
 

@@ -190,7 +190,7 @@ def _assembled(module: PtxModule, tools: CudaTools, arguments: Sequence[str], ke
     """The cubin of a PTX text, from the cache if this ptxas has assembled the same text before."""
     key = cache.digest(module.text, module.capability.sm, tools.ptxas_version, *arguments)
     data = cache.file(
-        "cubin", key, lambda: _dump(cuda.assemble(tools, module, arguments=arguments, keep=keep))
+        "cubins", key, lambda: _dump(cuda.assemble(tools, module, arguments=arguments, keep=keep))
     )
     return _load(data, module.capability)
 

@@ -74,6 +74,14 @@ def test_a_file_is_made_once(store: Path) -> None:
     assert [path.name for path in (store / "kind").iterdir()] == ["key"]
 
 
+@pytest.mark.parametrize("damage", [b"", b"x", b"one"])
+def test_a_damaged_file_is_made_again(store: Path, damage: bytes) -> None:
+    cache.file("kind", "key", lambda: b"one")
+    (store / "kind" / "key").write_bytes(damage)
+    assert cache.file("kind", "key", lambda: b"two") == b"two"
+    assert cache.file("kind", "key", lambda: b"three") == b"two"
+
+
 def test_a_file_half_written_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_path: Path, _mode: int) -> None:
         raise KeyboardInterrupt
