@@ -102,8 +102,10 @@ def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = N
 def _checked_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
     """A hook's session; the settings are checked in every hook alike, before anything is written."""
     from rustcuda_backend.settings import read_settings, read_table
+    from rustcuda_backend.setuptools_command import check_plugged_in
 
     with user_errors():
         read_settings(read_table(Path.cwd()) or {}, config_settings or {}, os.environ)
+        check_plugged_in()
         with open_session(config_settings) as opened:
             yield opened
