@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib.metadata
+import os
 import tarfile
 import zipfile
 from pathlib import Path
