@@ -50,9 +50,9 @@ def prepare_metadata_for_build_wheel(
     metadata_directory: str, config_settings: ConfigSettings | None = None
 ) -> str:
     """PEP 517. setuptools' metadata; touches neither cargo nor CUDA."""
-    from setuptools import build_meta
-
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.prepare_metadata_for_build_wheel(metadata_directory, opened.for_setuptools())
 
 
@@ -60,9 +60,9 @@ def prepare_metadata_for_build_editable(
     metadata_directory: str, config_settings: ConfigSettings | None = None
 ) -> str:
     """PEP 660. setuptools' metadata; touches neither cargo nor CUDA."""
-    from setuptools import build_meta
-
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.prepare_metadata_for_build_editable(metadata_directory, opened.for_setuptools())
 
 
@@ -72,9 +72,9 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """PEP 517. setuptools' wheel, with the kernels and their loader in it."""
-    from setuptools import build_meta
-
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.build_wheel(wheel_directory, opened.for_setuptools(), metadata_directory)
 
 
@@ -84,17 +84,17 @@ def build_editable(
     metadata_directory: str | None = None,
 ) -> str:
     """PEP 660. setuptools' editable wheel; the kernels are written beside the package's source."""
-    from setuptools import build_meta
-
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.build_editable(wheel_directory, opened.for_setuptools(), metadata_directory)
 
 
 def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = None) -> str:
     """PEP 517. setuptools' sdist, with the kernel crate's sources in it."""
-    from setuptools import build_meta
-
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.build_sdist(sdist_directory, opened.for_setuptools())
 
 

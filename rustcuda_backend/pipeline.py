@@ -21,7 +21,7 @@ from rustcuda_backend.cubin import Cubin, KernelResources
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, generate
+from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, check_names, generate
 from rustcuda_backend.plan import CapabilityList, Plan
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
@@ -166,6 +166,7 @@ def _abandon(pool: ThreadPoolExecutor) -> None:
 def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
     started = time.monotonic()
     module = compiler.compile(build_pass)
+    check_names(module.signatures)
     report.step(f"{build_pass.capability.sm} compiled in {time.monotonic() - started:.1f} s")
     return module
 
@@ -178,7 +179,7 @@ def _assemble(
     arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
     # Also where the cubin comes from the cache: people read it.
     kept = build_pass.directory / f"{sm}.ptx"
-    kept.write_text(module.text, encoding="utf-8")
+    cache.write_atomically(kept, module.text.encode())
     cubin = _assembled(module, tools, arguments, kept)
     for message in cubin.messages:
         report.once(message)
@@ -188,7 +189,7 @@ def _assemble(
 
 def _assembled(module: PtxModule, tools: CudaTools, arguments: Sequence[str], keep: Path) -> Cubin:
     """The cubin of a PTX text, from the cache if this ptxas has assembled the same text before."""
-    key = cache.digest(module.text, module.capability.sm, tools.ptxas_version, *arguments)
+    key = cache.digest(VERSION, module.text, module.capability.sm, tools.ptxas_version, *arguments)
     data = cache.file(
         "cubins", key, lambda: _dump(cuda.assemble(tools, module, arguments=arguments, keep=keep))
     )

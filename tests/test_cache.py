@@ -42,6 +42,32 @@ def test_a_folder_is_made_once(store: Path) -> None:
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("damage", ["truncate", "delete", "add", "forget"])
+def test_a_damaged_folder_is_made_again(damage: str) -> None:
+    made = []
+
+    def make(folder: Path) -> None:
+        (folder / "sub").mkdir()
+        (folder / "sub/x").write_text("content", encoding="utf-8")
+        made.append(folder)
+
+    stored = cache.folder("kind", "key", make)
+    assert cache.is_whole(stored)
+    if damage == "truncate":
+        (stored / "sub/x").write_text("cont", encoding="utf-8")
+    elif damage == "delete":
+        (stored / "sub/x").unlink()
+    elif damage == "add":
+        (stored / "y").touch()
+    else:
+        (stored / ".sizes.json").write_text("{", encoding="utf-8")
+    assert not cache.is_whole(stored)
+    assert cache.folder("kind", "key", make) == stored
+    assert (stored / "sub/x").read_text(encoding="utf-8") == "content"
+    assert cache.is_whole(stored)
+    assert len(made) == 2
+
+
 def test_several_threads_make_a_folder_once() -> None:
     made = []
     barrier = threading.Barrier(4)

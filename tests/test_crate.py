@@ -46,9 +46,9 @@ def said_by_cargo(crate: Crate, toolchain: RustToolchain) -> str:
 
 
 def copied(workspace: Path) -> dict[str, bytes]:
-    """The lent crates' files but for the mark of their content."""
+    """The lent crates' files."""
     folder = workspace / "target/rustcuda/device"
-    files = [path for path in folder.rglob("*") if path.is_file() and path.parent != folder]
+    files = [path for path in folder.rglob("*") if path.is_file()]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
@@ -68,6 +68,7 @@ def test_a_plain_crate(make_project: MakeProject, toolchain: RustToolchain) -> N
         workspace=kernels,
         target_directory=kernels / "target",
         graph=("some_kernels",),
+        declares_no_std=True,
         has_host_part=False,
         cargo_arguments=("--offline",),
     )

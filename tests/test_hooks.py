@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import importlib.metadata
 import os
 import tarfile

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import filelock
+
 from rustcuda_backend import process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
@@ -67,11 +69,18 @@ class NvptxCompiler:
         capability. Copies, not links: cargo writes into the files it finds.
         """
         ignored = shutil.ignore_patterns(TARGET, "*.ptx")
-        for other in others:
-            shutil.copytree(first.directory, other.directory, symlinks=True, ignore=ignored)
+        with _alone_in(first):
+            for other in others:
+                with _alone_in(other):
+                    if not other.directory.is_dir():
+                        shutil.copytree(first.directory, other.directory, symlinks=True, ignore=ignored)
 
     def compile(self, build_pass: Pass) -> PtxModule:
         """Runs one pass; see `Compiler.compile`."""
+        with _alone_in(build_pass):
+            return self._compile(build_pass)
+
+    def _compile(self, build_pass: Pass) -> PtxModule:
         artifacts = self._run_cargo(build_pass)
         compiled = _emitted(artifacts, self.crate.name)
         if not compiled.is_file():
@@ -89,7 +98,7 @@ class NvptxCompiler:
 
     def _run_cargo(self, build_pass: Pass) -> list[Artifact]:
         """Compiles where anything has changed; returns what cargo made or found fresh."""
-        variables = self._variables(build_pass.capability)
+        variables = self._variables(build_pass)
         argv = self._command(build_pass)
         self.report.command(argv, variables)
         finished = process.run(argv, cwd=self.crate.directory, env={**self.environ, **variables})
@@ -123,7 +132,7 @@ class NvptxCompiler:
         program = self.toolchain.rustc.with_name(f"rustdoc{self.toolchain.rustc.suffix}")
         flags = (*rustdoc.cfg_flags(self.rustflags), *self._rustc_flags(build_pass.capability))
         variables = {
-            **self._variables(build_pass.capability),
+            **self._variables(build_pass),
             "RUSTDOC": str(program),
             "CARGO_ENCODED_RUSTDOCFLAGS": "\x1f".join(flags),
         }
@@ -141,7 +150,7 @@ class NvptxCompiler:
         )
         return rustdoc.describe(call, self.report)
 
-    def _variables(self, capability: Capability) -> dict[str, str]:
+    def _variables(self, build_pass: Pass) -> dict[str, str]:
         bootstrap = self.toolchain.bootstrap(self.crate.graph)
         if self.environ.get("RUSTC_BOOTSTRAP") == "1":
             bootstrap = {}  # the user allows everything already
@@ -149,8 +158,12 @@ class NvptxCompiler:
             "RUSTC": str(self.toolchain.rustc),
             **bootstrap,
             # Only flags given this way reach the dependencies too; those after `--` do not.
-            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join((*self.rustflags, *self._rustc_flags(capability))),
+            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(
+                (*self.rustflags, *self._rustc_flags(build_pass.capability))
+            ),
             "CARGO_INCREMENTAL": "0",
+            # All passes would share a build directory of the user's, and wait for each other.
+            "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
         }
 
     def _rustc_flags(self, capability: Capability) -> Iterator[str]:
@@ -212,9 +225,20 @@ class NvptxCompiler:
     def _crate_flags(self) -> tuple[str, ...]:
         """Flags for the kernel crate alone, not for its dependencies."""
         return (
-            *(f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})", "-Zcrate-attr=no_std"),
+            f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})",
+            # Twice it would be an unused attribute, which the crate may deny.
+            *(() if self.crate.declares_no_std else ("-Zcrate-attr=no_std",)),
             *("-Aduplicate_features", "-Aunused_features", "-Ainternal_features"),
         )
+
+
+def _alone_in(build_pass: Pass) -> filelock.BaseFileLock:
+    """Keeps other builds of the same crate out of a pass's folder.
+
+    cargo's own lock ends with cargo, and the PTX is looked for after that.
+    """
+    build_pass.directory.parent.mkdir(parents=True, exist_ok=True)
+    return filelock.FileLock(build_pass.directory.with_name(f"{build_pass.directory.name}.lock"))
 
 
 def _messages(stdout: str) -> list[dict[str, Any]]:
@@ -231,11 +255,14 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     """
     made = [artifact for artifact in artifacts if "staticlib" in artifact["target"]["kind"]]
     (library,) = _files(made[-1])
-    for candidate in (library.parent / "deps").glob(f"lib{name}-*{library.suffix}"):
-        # Where the file system has no links, cargo copies.
-        if candidate.samefile(library) or filecmp.cmp(candidate, library, shallow=False):
-            return candidate.with_name(candidate.name.removeprefix("lib")).with_suffix(".s")
-    return library.with_suffix(".s")
+    candidates = sorted((library.parent / "deps").glob(f"lib{name}-*{library.suffix}"))
+    # Where the file system has no links, cargo copies.
+    same = [file for file in candidates if file.samefile(library)] or [
+        file for file in candidates if filecmp.cmp(file, library, shallow=False)
+    ]
+    if not same:
+        return library.with_suffix(".s")
+    return same[0].with_name(same[0].name.removeprefix("lib")).with_suffix(".s")
 
 
 def _files(artifact: Artifact) -> list[Path]:
@@ -268,7 +295,11 @@ _REMEDIES = (
     ),
     (
         "unsupported library call operation",
-        "convert u128 and i128 to floats by hand: LLVM cannot for this target",
+        "convert between 128-bit integers and floats by hand: LLVM cannot for this target",
+    ),
+    (
+        "symbol `__rustcuda_shared_",
+        "give every shared array of a kernel a name of its own, in inner blocks too",
     ),
     (
         'the extern "ptx-kernel" ABI is experimental',
