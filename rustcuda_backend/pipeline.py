@@ -32,6 +32,9 @@ from rustcuda_backend.signature import KernelSignature
 from rustcuda_backend.version import VERSION
 
 
+_WAIT_SECONDS = 0.2
+
+
 @dataclass(frozen=True)
 class Image:
     """The outcome of one pass: the PTX, and the cubin that ptxas made of it."""
@@ -146,21 +149,17 @@ def _run_passes(
     with ThreadPoolExecutor(work.jobs) as pool:
         try:
             futures = [pool.submit(run, index) for index in range(len(work.passes))]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            failures = (future.exception() for future in futures if future in done)
-            failure = next((error for error in failures if error), None)
+            pending = set(futures)
+            while pending:
+                # With a limit: a Ctrl-C that comes just before a wait is noticed only after it.
+                done, pending = wait(pending, _WAIT_SECONDS, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
         except BaseException:
-            _abandon(pool)
+            pool.shutdown(wait=False, cancel_futures=True)
+            process.end_all()
             raise
-        if failure:
-            _abandon(pool)
-            raise failure
     return [future.result() for future in futures]
-
-
-def _abandon(pool: ThreadPoolExecutor) -> None:
-    pool.shutdown(wait=False, cancel_futures=True)
-    process.end_all()
 
 
 def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
