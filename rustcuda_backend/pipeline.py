@@ -31,7 +31,6 @@ from rustcuda_backend.settings import Settings
 from rustcuda_backend.signature import KernelSignature
 from rustcuda_backend.version import VERSION
 
-
 _WAIT_SECONDS = 0.2
 
 
