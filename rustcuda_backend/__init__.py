@@ -50,10 +50,10 @@ def prepare_metadata_for_build_wheel(
     metadata_directory: str, config_settings: ConfigSettings | None = None
 ) -> str:
     """PEP 517. setuptools' metadata; touches neither cargo nor CUDA."""
-    from setuptools import build_meta
-
     folder = _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.prepare_metadata_for_build_wheel(folder, opened.for_setuptools())
 
 
@@ -61,10 +61,10 @@ def prepare_metadata_for_build_editable(
     metadata_directory: str, config_settings: ConfigSettings | None = None
 ) -> str:
     """PEP 660. setuptools' metadata; touches neither cargo nor CUDA."""
-    from setuptools import build_meta
-
     folder = _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.prepare_metadata_for_build_editable(folder, opened.for_setuptools())
 
 
@@ -74,10 +74,10 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """PEP 517. setuptools' wheel, with the kernels and their loader in it."""
-    from setuptools import build_meta
-
     out, metadata = _absolute(wheel_directory), metadata_directory and _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         return build_meta.build_wheel(out, opened.for_setuptools(), metadata)
 
 
@@ -87,22 +87,22 @@ def build_editable(
     metadata_directory: str | None = None,
 ) -> str:
     """PEP 660. setuptools' editable wheel; the kernels are written beside the package's source."""
-    from setuptools import build_meta
-
     out, metadata = _absolute(wheel_directory), metadata_directory and _absolute(metadata_directory)
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         opened.check_editable()
         return build_meta.build_editable(out, opened.for_setuptools(), metadata)
 
 
 def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = None) -> str:
     """PEP 517. setuptools' sdist, with the kernel crate's sources in it."""
-    from setuptools import build_meta
-
     from rustcuda_backend.reproducible import normalise_sdist, source_date_epoch
 
     out = _absolute(sdist_directory)
     with _checked_session(config_settings) as opened:
+        from setuptools import build_meta
+
         name = build_meta.build_sdist(out, opened.for_setuptools())
         normalise_sdist(Path(out, name), source_date_epoch(os.environ))
         return name
@@ -119,10 +119,12 @@ def _checked_session(config_settings: ConfigSettings | None) -> Iterator[Session
     from rustcuda_backend import metadata_files
     from rustcuda_backend.reproducible import source_date_epoch
     from rustcuda_backend.settings import read_pyproject, read_settings, read_table
+    from rustcuda_backend.setuptools_command import check_plugged_in
 
     with user_errors():
         source_date_epoch(os.environ)
         read_settings(read_table(Path.cwd()) or {}, config_settings or {}, os.environ)
         metadata_files.check(Path.cwd(), read_pyproject(Path.cwd()))
+        check_plugged_in()
         with open_session(config_settings) as opened:
             yield opened

@@ -13,6 +13,7 @@ from rustcuda_backend.capability import Capability
 from rustcuda_backend.cubin import Cubin, KernelResources
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.ptx import PtxModule
+from rustcuda_backend.version import VERSION
 
 
 def assembled(module: PtxModule, tools: CudaTools, arguments: Sequence[str], keep: Path) -> Cubin:
@@ -27,9 +28,9 @@ def assembled(module: PtxModule, tools: CudaTools, arguments: Sequence[str], kee
     Raises:
         AssembleError: ptxas refuses it.
     """
-    key = cache.digest(module.text, module.capability.sm, tools.ptxas_version, *arguments)
+    key = cache.digest(VERSION, module.text, module.capability.sm, tools.ptxas_version, *arguments)
     data = cache.file(
-        "cubin", key, lambda: _dump(cuda.assemble(tools, module, arguments=arguments, keep=keep))
+        "cubins", key, lambda: _dump(cuda.assemble(tools, module, arguments=arguments, keep=keep))
     )
     return _load(data, module.capability)
 

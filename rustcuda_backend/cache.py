@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -16,6 +17,11 @@ import platformdirs
 from rustcuda_backend.errors import RustcudaError
 
 DIRECTORY_VARIABLE = "RUSTCUDA_CACHE_DIR"
+
+# In each stored folder: its files' sizes, by which a damaged one is found.
+_SIZES = ".sizes.json"
+
+_CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 
 def digest(*parts: str | bytes) -> str:
@@ -36,29 +42,50 @@ def directory() -> Path:
 
 
 def folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
-    """The folder stored under a key, built first where it is missing.
+    """The folder stored under a key, built first where it is missing or has lost a file.
 
     `build` fills an empty folder, which takes its final name only when all of it is there. Of several
     builds that need it at once, one builds and the others wait.
     """
     final = _kind_directory(kind) / key
     with filelock.FileLock(final.with_name(f"{key}.lock")):
-        if not final.is_dir():
+        if not is_whole(final):
+            shutil.rmtree(final, ignore_errors=True)
             with _scratch(final) as scratch:
                 build(scratch)
+                (scratch / _SIZES).write_text(json.dumps(_sizes(scratch)), encoding="utf-8")
                 scratch.replace(final)
     return final
 
 
-def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
-    """The bytes stored under a key, made first where they are missing."""
-    final = _kind_directory(kind) / key
+def is_whole(stored: Path) -> bool:
+    """Whether a stored folder is there with all files that it had when it was built."""
     try:
-        return final.read_bytes()
-    except FileNotFoundError:
-        pass
+        expected = json.loads((stored / _SIZES).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return bool(expected == _sizes(stored))
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of each file, by its path in the folder; folders that are links are not looked into."""
+    return {
+        Path(parent, name).relative_to(folder).as_posix(): Path(parent, name).stat().st_size
+        for parent, _, names in os.walk(folder)
+        for name in names
+        if name != _SIZES
+    }
+
+
+def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
+    """The bytes stored under a key, made first where they are missing or damaged."""
+    final = _kind_directory(kind) / key
+    stored = final.read_bytes() if final.is_file() else b""
+    checksum, data = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
+    if checksum == hashlib.sha256(data).digest():
+        return data
     data = build()
-    write_atomically(final, data)
+    write_atomically(final, hashlib.sha256(data).digest() + data)
     return data
 
 

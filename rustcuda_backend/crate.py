@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ class Crate:
         workspace: The workspace's root, in which cargo runs rustc for it.
         target_directory: Where cargo puts what it builds.
         graph: Crate names of all packages that are compiled for the GPU.
+        declares_no_std: Whether its source begins with `#![no_std]`.
         has_host_part: Whether proc macros or build scripts are compiled for the host as well.
         cargo_arguments: What every cargo call for it gets: features, locked, offline, the patch.
         outside: Names of the crates named by path that are outside the workspace. cargo writes where
@@ -47,6 +49,7 @@ class Crate:
     workspace: Path
     target_directory: Path
     graph: tuple[str, ...]
+    declares_no_std: bool
     has_host_part: bool
     cargo_arguments: tuple[str, ...]
     outside: tuple[str, ...] = ()
@@ -99,13 +102,15 @@ def load_crate(
     arguments = (*common, *features)
     metadata = _metadata(toolchain, directory, (*arguments, "--filter-platform", TARGET), environ)
     package = _package_at(metadata, directory)
+    library = _library(package, directory)
     return Crate(
         directory=directory,
         package=package["name"],
-        name=_library_name(package, directory),
+        name=str(library["name"]).replace("-", "_"),
         workspace=workspace,
         target_directory=Path(metadata["target_directory"]),
         graph=_graph(metadata),
+        declares_no_std=_declares_no_std(Path(library["src_path"])),
         has_host_part=_has_host_part(metadata),
         cargo_arguments=arguments,
         outside=_outside(metadata, workspace),
@@ -182,11 +187,10 @@ def lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
         for path in sorted((_DEVICE_SOURCES / name).rglob("*"))
         if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
     }
-    mark = cache.digest(*(str(path) for path in sources), *sources.values())
     make_ignored(target.parent)
     with filelock.FileLock(target.with_name(".device.lock")):
-        if not (target / mark).is_file():
-            _copy_whole(sources, mark, target)
+        if _files_in(target) != sources:
+            _copy_whole(sources, target)
     patch = Path(os.path.relpath(target / DEVICE_CRATE, directory)).as_posix()
     return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
 
@@ -198,14 +202,17 @@ def make_ignored(folder: Path) -> None:
         cache.write_atomically(folder / ".gitignore", b"*\n")
 
 
-def _copy_whole(sources: Mapping[Path, bytes], mark: str, target: Path) -> None:
+def _files_in(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _copy_whole(sources: Mapping[Path, bytes], target: Path) -> None:
     """Puts all of the sources in place at once: another build may be reading the old ones."""
     scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=".device."))
     try:
         for path, data in sources.items():
             (scratch / path).parent.mkdir(parents=True, exist_ok=True)
             (scratch / path).write_bytes(data)
-        (scratch / mark).touch()
         scratch.chmod(0o755)
         if target.exists():
             old = Path(tempfile.mkdtemp(dir=target.parent, prefix=".old."))
@@ -229,16 +236,22 @@ def _package_at(metadata: dict[str, Any], directory: Path) -> dict[str, Any]:
     )
 
 
-def _library_name(package: dict[str, Any], directory: Path) -> str:
+def _library(package: dict[str, Any], directory: Path) -> dict[str, Any]:
     kinds = {"lib", "rlib", "dylib", "cdylib", "staticlib"}
     for target in package["targets"]:
         if kinds.intersection(target["kind"]):
-            return str(target["name"]).replace("-", "_")
+            found: dict[str, Any] = target
+            return found
     raise SettingsError(
         f"the crate '{package['name']}' has no library",
         where=str(directory / "Cargo.toml"),
         hint="put the kernels into src/lib.rs",
     )
+
+
+def _declares_no_std(source: Path) -> bool:
+    text = source.read_text(encoding="utf-8", errors="replace") if source.is_file() else ""
+    return re.search(r"^\s*#!\[\s*no_std\s*\]", text, re.MULTILINE) is not None
 
 
 def _graph(metadata: dict[str, Any]) -> tuple[str, ...]:

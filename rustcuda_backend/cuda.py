@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rustcuda_backend import packer, process
+from rustcuda_backend import cache, packer, process
 from rustcuda_backend.capability import KNOWN
 from rustcuda_backend.cubin import Cubin, kernel_names, parse_ptxas_report, read_capability, report_messages
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS, CudaVersion
@@ -59,17 +59,20 @@ def assemble(tools: CudaTools, module: PtxModule, *, arguments: Sequence[str], k
         tools: The tools.
         module: The PTX.
         arguments: More arguments for ptxas.
-        keep: File for the PTX, which stays there for the reader of error messages.
+        keep: File for a copy of the PTX, which stays there for the reader of error messages.
 
     Raises:
         AssembleError: ptxas refuses the PTX, or writes something else than was asked for.
     """
     keep.parent.mkdir(parents=True, exist_ok=True)
-    keep.write_bytes(module.text.encode("utf-8"))
+    cache.write_atomically(keep, module.text.encode())
     with tempfile.TemporaryDirectory(prefix="rustcuda-") as folder:
-        output = Path(folder, "cubin")
+        # Not the copy: another build of the same crate may replace that meanwhile.
+        source, output = Path(folder, keep.name), Path(folder, "cubin")
+        source.write_bytes(module.text.encode())
         finished = process.run(
-            [tools.ptxas, f"-arch={module.capability.sm}", "-v", *arguments, keep, "-o", output]
+            [tools.ptxas, f"-arch={module.capability.sm}", "-v", *arguments, source.name, "-o", output],
+            cwd=Path(folder),
         )
         said = finished.stdout + finished.stderr
         if not finished.ok or not output.is_file():

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import cuda, elf, plan, process, sysroot, toolchain_pin
+from rustcuda_backend import cache, cuda, elf, plan, process, sysroot, toolchain_pin
 from rustcuda_backend.assembly import assembled
 from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import Capability
@@ -20,7 +20,7 @@ from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, generate
+from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, check_names, generate
 from rustcuda_backend.plan import CapabilityList, Plan
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
@@ -29,6 +29,8 @@ from rustcuda_backend.rustflags import user_rustflags
 from rustcuda_backend.settings import CONTAINERS, Settings
 from rustcuda_backend.signature import KernelSignature
 from rustcuda_backend.version import VERSION
+
+_WAIT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -198,29 +200,25 @@ def _run_passes(
         return _assemble(module, kept, tools, settings, report)
 
     with ThreadPoolExecutor(work.jobs) as pool:
-        # Leaving the pool waits for its threads, so whatever interrupts must end their programs first.
         try:
             futures = [pool.submit(run, index) for index in range(len(work.passes))]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            failures = (future.exception() for future in futures if future in done)
-            failure = next((error for error in failures if error), None)
+            pending = set(futures)
+            while pending:
+                # With a limit: a Ctrl-C that comes just before a wait is noticed only after it.
+                done, pending = wait(pending, _WAIT_SECONDS, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
         except BaseException:
-            _abandon(pool)
+            pool.shutdown(wait=False, cancel_futures=True)
+            process.end_all()
             raise
-        if failure:
-            _abandon(pool)
-            raise failure
     return [future.result() for future in futures]
-
-
-def _abandon(pool: ThreadPoolExecutor) -> None:
-    pool.shutdown(wait=False, cancel_futures=True)
-    process.end_all()
 
 
 def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
     started = time.monotonic()
     module = compiler.compile(build_pass)
+    check_names(module.signatures)
     report.step(f"{build_pass.capability.sm} compiled in {time.monotonic() - started:.1f} s")
     return module
 
@@ -229,7 +227,7 @@ def _assemble(module: PtxModule, kept: Path, tools: CudaTools, settings: Setting
     started = time.monotonic()
     arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
     # Also where the cubin comes from the cache: people read it.
-    kept.write_text(module.text, encoding="utf-8")
+    cache.write_atomically(kept, module.text.encode())
     cubin = assembled(module, tools, arguments, kept)
     for message in cubin.messages:
         report.once(message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import errno
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,12 @@ ConfigSettings: TypeAlias = "Mapping[str, str | list[str] | None]"
 SETUPTOOLS_KEYS = ("--global-option", "--build-option", "editable_mode", "editable-mode")
 
 INTERRUPTED = 130
+
+# What the machine lacks rather than what we do wrong: space, rights, or the right kind of file.
+_ENVIRONMENT_ERRORS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG),
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,12 @@ def user_errors() -> Iterator[None]:
         yield
     except RustcudaError as error:
         print(error, file=sys.stderr, flush=True)
+        raise SystemExit(1) from None
+    except OSError as error:
+        if error.errno not in _ENVIRONMENT_ERRORS or not error.filename:
+            raise
+        told = RustcudaError(f"{(error.strerror or '').lower()}", where=str(error.filename))
+        print(told, file=sys.stderr, flush=True)
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         print(f"{PREFIX}interrupted", file=sys.stderr, flush=True)

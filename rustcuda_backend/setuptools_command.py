@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 from pathlib import Path
 from typing import ClassVar
@@ -12,11 +13,26 @@ from setuptools.command.egg_info import egg_info as EggInfo  # noqa: N812
 
 from rustcuda_backend import session
 from rustcuda_backend.crate_sources import source_files
+from rustcuda_backend.errors import ToolError
 from rustcuda_backend.generated import file_names, is_generated, remove_generated, write
 from rustcuda_backend.modules import check_free, modules
 from rustcuda_backend.settings import Settings, read_settings, read_table
 
 COMMAND = "build_rustcuda"
+
+
+def check_plugged_in() -> None:
+    """Makes sure that setuptools will call `finalize_distribution`; else wheels would lack their kernels.
+
+    Raises:
+        ToolError: The package can be imported, but is not installed.
+    """
+    if not importlib.metadata.entry_points(group="setuptools.finalize_distribution_options", name="rustcuda"):
+        raise ToolError(
+            "setuptools does not find its plugin rustcuda-backend, and would leave out the kernels",
+            where=str(Path(__file__).parent),
+            hint="pip install rustcuda-backend (to have its folder on the path is not enough)",
+        )
 
 
 def finalize_distribution(distribution: Distribution) -> None:

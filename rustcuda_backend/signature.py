@@ -17,12 +17,15 @@ SCALAR_BYTES = {
 _LINE = "\x1e"
 _FIELD = "\x1f"
 
-_TYPE = re.compile(
-    r"(?P<slice>&\[(?P<slice_of>\w+)\])"
-    r"|(?P<disjoint>DisjointSlice<(?P<disjoint_of>\w+)>)"
-    r"|\*(?P<pointer>const|mut) (?P<pointer_to>\w+)"
-    r"|&(?P<ref_mut>mut )?(?P<ref_to>\w+)"
-    r"|(?P<scalar>\w+)"
+# Each form of a parameter's type, with its kind and whether the kernel may write through it.
+_FORMS = (
+    (re.compile(r"&\[(\w+)\]"), "slice", False),
+    (re.compile(r"DisjointSlice<(\w+)>"), "slice", True),
+    (re.compile(r"\*const (\w+)"), "pointer", False),
+    (re.compile(r"\*mut (\w+)"), "pointer", True),
+    (re.compile(r"&(\w+)"), "pointer", False),
+    (re.compile(r"&mut (\w+)"), "pointer", True),
+    (re.compile(r"(\w+)"), "scalar", False),
 )
 
 
@@ -86,25 +89,14 @@ def parse_type(name: str, rust_type: str) -> Parameter:
     Raises:
         SignatureError: A type that cannot be passed from Python.
     """
-    match = _TYPE.fullmatch(rust_type)
-    parameter = None
-    if match:
-        if match["slice"]:
-            parameter = Parameter(name, "slice", match["slice_of"], False, rust_type)
-        elif match["disjoint"]:
-            parameter = Parameter(name, "slice", match["disjoint_of"], True, rust_type)
-        elif match["pointer"]:
-            parameter = Parameter(name, "pointer", match["pointer_to"], match["pointer"] == "mut", rust_type)
-        elif match["ref_to"]:
-            parameter = Parameter(name, "pointer", match["ref_to"], bool(match["ref_mut"]), rust_type)
-        else:
-            parameter = Parameter(name, "scalar", match["scalar"], False, rust_type)
-    if parameter is None or parameter.dtype not in SCALAR_BYTES:
-        raise SignatureError(
-            f"parameter '{name}: {rust_type}' cannot be passed from Python",
-            hint="take numbers, bool, raw pointers to them, &[T], or DisjointSlice<T>",
-        )
-    return parameter
+    for form, kind, mutable in _FORMS:
+        match = form.fullmatch(rust_type)
+        if match and match[1] in SCALAR_BYTES:
+            return Parameter(name, kind, match[1], mutable, rust_type)
+    raise SignatureError(
+        f"parameter '{name}: {rust_type}' cannot be passed from Python",
+        hint="take numbers, bool, raw pointers to them, &[T], or DisjointSlice<T>",
+    )
 
 
 def parse_record(data: bytes) -> KernelSignature:

@@ -50,7 +50,7 @@ def sysroot(toolchain: RustToolchain, libdevice: Path) -> Path:
 
 def is_cached(toolchain: RustToolchain, libdevice: Path) -> bool:
     """Whether `sysroot` would return at once."""
-    return (cache.directory() / "sysroot" / _key(toolchain, libdevice)).is_dir()
+    return cache.is_whole(cache.directory() / "sysroot" / _key(toolchain, libdevice))
 
 
 def _key(toolchain: RustToolchain, libdevice: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS
 from rustcuda_backend.rust import RustToolchain, find_toolchain
 from rustcuda_backend.sysroot import sysroot
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heard_interrupts() -> None:
+    """Lets Ctrl-C be heard also where the tests run in the background, where shells have it ignored."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -42,6 +42,32 @@ def test_a_folder_is_made_once(store: Path) -> None:
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("damage", ["truncate", "delete", "add", "forget"])
+def test_a_damaged_folder_is_made_again(damage: str) -> None:
+    made = []
+
+    def make(folder: Path) -> None:
+        (folder / "sub").mkdir()
+        (folder / "sub/x").write_text("content", encoding="utf-8")
+        made.append(folder)
+
+    stored = cache.folder("kind", "key", make)
+    assert cache.is_whole(stored)
+    if damage == "truncate":
+        (stored / "sub/x").write_text("cont", encoding="utf-8")
+    elif damage == "delete":
+        (stored / "sub/x").unlink()
+    elif damage == "add":
+        (stored / "y").touch()
+    else:
+        (stored / ".sizes.json").write_text("{", encoding="utf-8")
+    assert not cache.is_whole(stored)
+    assert cache.folder("kind", "key", make) == stored
+    assert (stored / "sub/x").read_text(encoding="utf-8") == "content"
+    assert cache.is_whole(stored)
+    assert len(made) == 2
+
+
 def test_several_threads_make_a_folder_once() -> None:
     made = []
     barrier = threading.Barrier(4)
@@ -72,6 +98,14 @@ def test_a_file_is_made_once(store: Path) -> None:
     assert cache.file("kind", "key", lambda: b"one") == b"one"
     assert cache.file("kind", "key", lambda: b"two") == b"one"
     assert [path.name for path in (store / "kind").iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"one"])
+def test_a_damaged_file_is_made_again(store: Path, damage: bytes) -> None:
+    cache.file("kind", "key", lambda: b"one")
+    (store / "kind" / "key").write_bytes(damage)
+    assert cache.file("kind", "key", lambda: b"two") == b"two"
+    assert cache.file("kind", "key", lambda: b"three") == b"two"
 
 
 def test_a_file_half_written_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

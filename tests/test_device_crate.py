@@ -351,6 +351,34 @@ unsafe fn staged(x: *const f32, y: *mut f32) {
     assert "bulk" in older.stderr
 
 
+def test_shared_memory_of_no_bytes_is_refused(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""#[kernel] unsafe fn k(x: *mut f32) { unsafe {
+        static mut T: SharedArray<f32, 0> = SharedArray::UNINIT; *x = T[0] } }""")
+    finished = kernels.rustc(source, HOPPER)
+    assert not finished.ok
+    assert "a shared array needs at least one byte" in finished.stderr
+
+
+def test_kernels_that_macro_rules_write(kernels: Kernels, snippet: Snippet) -> None:
+    module = kernels.compile(
+        snippet("""
+macro_rules! kernels {
+    ($v:vis $name:ident, $x:ident: $t:ty, $y:ident, $body:block) => {
+        #[kernel(launch_bounds(1 << 8, 2))]
+        $v unsafe fn $name($x: $t, $y: *mut f32) $body
+    };
+}
+kernels!(pub one, x: &[f32], y, { unsafe { *y = x[0] } });
+kernels!(two, x: *const f32, y, { unsafe { *y = *x } });
+""")
+    )
+    assert {signature.name: signature.parameters[0].kind for signature in module.signatures} == {
+        "one": "slice",
+        "two": "pointer",
+    }
+    assert {signature.launch_bounds for signature in module.signatures} == {(256, 2)}
+
+
 @pytest.mark.parametrize(
     ("source", "line", "message"),
     [
@@ -363,6 +391,7 @@ unsafe fn staged(x: *const f32, y: *mut f32) {
         ('#[kernel]\nextern "C" fn k() {}', 3, "a kernel cannot be `extern`"),
         ("#[kernel]\nstruct K;", 3, "#[kernel] goes on a function"),
         ("#[kernel] fn\nκ() {}", 3, "ASCII"),
+        ("#[kernel] fn k\n<'a>(x: &'a [f32]) {}", 3, "over lifetimes neither"),
         ("struct S; impl S {\n#[kernel] fn k(&self) {} }", 3, "is `name: type`"),
         ("#[kernel] fn k(\n    (a, b): (u32, u32)) {}", 3, "is `name: type`"),
         ("#[kernel] fn k(\n    _: u32) {}", 3, "give this parameter a name"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import importlib.metadata
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -170,6 +173,19 @@ def test_setuptools_own_settings_reach_it(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob("*.whl")] == ["some_package-1.0-7-py3-none-any.whl"]
     opened = session.Session({**ONE, "editable_mode": "strict", "--global-option": ["-q"]}, tmp_path)
     assert opened.for_setuptools() == {"editable_mode": "strict", "--global-option": ["-q"]}
+
+
+@pytest.mark.parametrize("hook", ["build_wheel", "build_editable", "build_sdist"])
+@pytest.mark.usefixtures("project")
+def test_a_backend_that_is_only_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], hook: str
+) -> None:
+    # As with `backend-path`: nothing tells setuptools of its plugin.
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: importlib.metadata.EntryPoints())
+    with pytest.raises(SystemExit) as raised:
+        call(hook, tmp_path, ONE)
+    assert "would leave out the kernels" in message_of(capfd, raised.value.code)
+    assert not list(tmp_path.glob("*.whl")) + list(tmp_path.glob("*.tar.gz"))
 
 
 # --- wheels and editable installs ------------------------------------------------------------------------
@@ -565,3 +581,20 @@ def test_ctrl_c_has_its_own_status(capfd: pytest.CaptureFixture[str]) -> None:
 def test_a_fault_of_ours_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError), session.user_errors():
         _ = 1 / 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.ENOTDIR])
+def test_what_the_machine_lacks_is_no_traceback(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised, session.user_errors():
+        raise OSError(number, os.strerror(number), "/some/file")
+    assert raised.value.code == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"rustcuda: error: {os.strerror(number).lower()}"
+    assert second == "rustcuda:   where: /some/file"
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOENT, "x", "/some/file"), OSError(errno.ENOSPC, "x")])
+def test_other_faults_keep_their_traceback(fault: OSError) -> None:
+    with pytest.raises(OSError, match="x") as raised, session.user_errors():
+        raise fault
+    assert raised.value is fault

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,57 @@ def test_another_source_makes_another_wheel(make_project: MakeProject) -> None:
     # cargo compares times of the file system's resolution
     os.utime(source, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns + 2_000_000_000))
     assert build(project).fatbin != first.fatbin
+
+
+def test_builds_of_one_crate_at_once_each_get_their_own_code(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL.replace("= value", '= if cfg!(feature = "more") { 77 } else { 5 }')
+    project = make_project(source, manifest=MANIFEST + "[features]\nmore = []\n")
+    table = read_table(project)
+    assert table
+
+    def fatbin_with(features: list[str]) -> bytes:
+        settings = read_settings({**table, "features": features, "capabilities": "8.0+PTX"}, {}, {})
+        return pipeline.build(project, "some_package.kernels_cuda", settings, Report()).fatbin
+
+    expected = [fatbin_with([]), fatbin_with(["more"])]
+    assert expected[0] != expected[1]
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(fatbin_with, [[], ["more"]] * 6))
+    assert found == expected * 6
+
+
+def test_what_ptxas_reads_is_not_what_another_build_may_replace(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project()
+    run = process.run
+
+    def replacing(argv, **options):  # type: ignore[no-untyped-def]
+        for kept in project.rglob("sm_80.ptx"):
+            if any("-arch=" in str(argument) for argument in argv):
+                kept.write_text("another build's", encoding="utf-8")
+        return run(argv, **options)
+
+    monkeypatch.setattr(process, "run", replacing)
+    monkeypatch.setattr(pipeline.cache, "file", lambda _kind, _key, make: make())
+    assert images(build(project)) == ["sass 8.0"]
+
+
+def test_a_build_directory_of_the_users_does_not_matter(make_project: MakeProject, tmp_path: Path) -> None:
+    config = {"kernels/.cargo/config.toml": f"[build]\nbuild-dir = '{tmp_path}/in the file'\n"}
+    project = make_project(files=config)
+    environ = {"CARGO_BUILD_BUILD_DIR": str(tmp_path / "in the environment")}
+    assert images(build(project, "8.0 9.0", environ)) == ["sass 8.0", "sass 9.0"]
+    assert images(build(make_project(files=config, folder="other"))) == ["sass 8.0"]
+
+
+@pytest.mark.parametrize("deny", ["#![deny(warnings)]", "#![deny(unused_attributes)]"])
+def test_what_we_add_to_a_crate_breaks_none_of_its_lints(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str], deny: str
+) -> None:
+    project = make_project(PLAIN_HEAD.replace("#![no_std]\n", f"#![no_std]\n{deny}\n") + PLAIN_KERNEL)
+    build(project)
+    assert "warning" not in capfd.readouterr().err
 
 
 def test_the_same_kernels_in_another_place_give_the_same_files(make_project: MakeProject) -> None:
@@ -400,11 +452,20 @@ def test_kernels_of_a_dependency_come_along_if_it_is_named_and_are_warned_of_oth
 @pytest.mark.parametrize(
     ("source", "hint"),
     [
+        (
+            DEVICE_KERNEL
+            + """#[kernel]
+            pub unsafe fn tiles(x: *mut f32) { unsafe {
+                { static mut T: SharedArray<f32, 4> = SharedArray::UNINIT; T[0] = *x; *x = T[1] }
+                { static mut T: SharedArray<f32, 4> = SharedArray::UNINIT; T[0] = *x; *x = T[2] }
+            } }""",
+            "every shared array of a kernel a name of its own",
+        ),
         (DEVICE_KERNEL + "mod other {\n" + DEVICE_KERNEL + "}\n", "a name of its own"),
         (
             DEVICE_KERNEL
             + "#[kernel]\npub fn wide(x: *mut f32, a: u64) { unsafe { *x = (a as u128 * 3) as f32 } }",
-            "convert u128 and i128 to floats by hand",
+            "convert between 128-bit integers and floats by hand",
         ),
     ],
 )
@@ -440,7 +501,7 @@ def test_rustc_from_1_99_on_is_told_that_core_may_be_of_another_target_cpu(
         compiler = NvptxCompiler(
             toolchain=dataclasses.replace(toolchain, version=version),
             sysroot=tmp_path,
-            crate=Crate(tmp_path, "k", "k", tmp_path, tmp_path, (), False, ()),
+            crate=Crate(tmp_path, "k", "k", tmp_path, tmp_path, (), False, False, ()),
             settings=read_settings({"crate": "k"}, {}, {}),
             rustflags=(),
             environ={},

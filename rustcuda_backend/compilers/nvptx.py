@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +90,7 @@ class NvptxCompiler:
 
     def _run_cargo(self, build_pass: Pass) -> list[Artifact]:
         """Compiles where anything has changed; returns what cargo made or found fresh."""
-        variables = self._variables(build_pass.capability)
+        variables = self._variables(build_pass)
         argv = self._command(build_pass)
         self.report.command(argv, variables)
         finished = process.run(argv, cwd=self.crate.directory, env={**self.environ, **variables})
@@ -123,7 +124,7 @@ class NvptxCompiler:
         program = self.toolchain.rustc.with_name(f"rustdoc{self.toolchain.rustc.suffix}")
         flags = (*rustdoc.cfg_flags(self.rustflags), *self._rustc_flags(build_pass.capability))
         variables = {
-            **self._variables(build_pass.capability),
+            **self._variables(build_pass),
             "RUSTDOC": str(program),
             "CARGO_ENCODED_RUSTDOCFLAGS": "\x1f".join(flags),
         }
@@ -141,7 +142,7 @@ class NvptxCompiler:
         )
         return rustdoc.describe(call, self.report)
 
-    def _variables(self, capability: Capability) -> dict[str, str]:
+    def _variables(self, build_pass: Pass) -> dict[str, str]:
         bootstrap = self.toolchain.bootstrap(self.crate.graph)
         if self.environ.get("RUSTC_BOOTSTRAP") == "1":
             bootstrap = {}  # the user allows everything already
@@ -149,8 +150,12 @@ class NvptxCompiler:
             "RUSTC": str(self.toolchain.rustc),
             **bootstrap,
             # Only flags given this way reach the dependencies too; those after `--` do not.
-            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join((*self.rustflags, *self._rustc_flags(capability))),
+            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(
+                (*self.rustflags, *self._rustc_flags(build_pass.capability))
+            ),
             "CARGO_INCREMENTAL": "0",
+            # All passes would share a build directory of the user's, and wait for each other.
+            "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
         }
 
     def _rustc_flags(self, capability: Capability) -> Iterator[str]:
@@ -212,7 +217,9 @@ class NvptxCompiler:
     def _crate_flags(self) -> tuple[str, ...]:
         """Flags for the kernel crate alone, not for its dependencies."""
         return (
-            *(f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})", "-Zcrate-attr=no_std"),
+            f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})",
+            # Twice it would be an unused attribute, which the crate may deny.
+            *(() if self.crate.declares_no_std else ("-Zcrate-attr=no_std",)),
             *("-Aduplicate_features", "-Aunused_features", "-Ainternal_features"),
         )
 
@@ -230,17 +237,25 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     compilation: a file of a fixed name would be the one of whatever was compiled last.
     """
     made = [artifact for artifact in artifacts if "staticlib" in artifact["target"]["kind"]]
-    library = Path(made[-1]["filenames"][0])
-    for candidate in (library.parent / "deps").glob(f"lib{name}-*{library.suffix}"):
-        # Where the file system has no links, cargo copies.
-        if candidate.samefile(library) or filecmp.cmp(candidate, library, shallow=False):
-            return candidate.with_name(candidate.name.removeprefix("lib")).with_suffix(".s")
-    return library.with_suffix(".s")
+    (library,) = _files(made[-1])
+    candidates = sorted((library.parent / "deps").glob(f"lib{name}-*{library.suffix}"))
+    # Where the file system has no links, cargo copies.
+    same = [file for file in candidates if file.samefile(library)] or [
+        file for file in candidates if filecmp.cmp(file, library, shallow=False)
+    ]
+    if not same:
+        return library.with_suffix(".s")
+    return same[0].with_name(same[0].name.removeprefix("lib")).with_suffix(".s")
+
+
+def _files(artifact: Artifact) -> list[Path]:
+    """The files of an artifact; cargo names them in UTF-8, also where Python's paths are not."""
+    return [Path(os.fsdecode(file.encode())) for file in artifact["filenames"]]
 
 
 def _recorded_kernels(artifact: Artifact) -> list[str]:
     """The kernels that `#[kernel]` has recorded in a dependency, whose metadata holds their names."""
-    metadata = (Path(file) for file in artifact["filenames"] if file.endswith(".rmeta"))
+    metadata = (file for file in _files(artifact) if file.suffix == ".rmeta")
     pattern = rf"{RECORD_PREFIX}(\w+)".encode("ascii")
     found = (match.decode() for file in metadata for match in re.findall(pattern, file.read_bytes()))
     return list(dict.fromkeys(found))
@@ -263,7 +278,11 @@ _REMEDIES = (
     ),
     (
         "unsupported library call operation",
-        "convert u128 and i128 to floats by hand: LLVM cannot for this target",
+        "convert between 128-bit integers and floats by hand: LLVM cannot for this target",
+    ),
+    (
+        "symbol `__rustcuda_shared_",
+        "give every shared array of a kernel a name of its own, in inner blocks too",
     ),
     (
         'the extern "ptx-kernel" ABI is experimental',

@@ -1049,6 +1049,9 @@ class _Kernel:
         wanted = f"{len(takes)} arguments ({', '.join(takes)})"
         if len(arguments) > len(takes):
             raise ArgumentTypeError(self.__name__, "", wanted, f"{len(arguments)}")
+        for name in named:
+            if not any(name in parameter[:2] for parameter in self._parameters):
+                raise ArgumentTypeError(self.__name__, "", wanted, f"one named '{name}'")
         left = dict(named)
         ordered = list(arguments)
         for position, (rust_name, python_name, *_) in enumerate(self._parameters):
@@ -1061,7 +1064,7 @@ class _Kernel:
                 raise ArgumentTypeError(self.__name__, rust_name, wanted, f"none for '{rust_name}'")
             ordered.append(left.pop(given[0]))
         if left:
-            raise ArgumentTypeError(self.__name__, "", wanted, f"one named '{next(iter(left))}'")
+            raise ArgumentTypeError(self.__name__, "", wanted, f"'{next(iter(left))}' twice")
         return tuple(ordered)
 
     def two_devices(self, arguments: tuple[Any, ...]) -> ArgumentValueError:

@@ -37,6 +37,7 @@ impl<T, const N: usize, const ALIGN: usize> SharedArray<T, N, ALIGN> {
     #[doc(hidden)]
     pub const STORAGE: [usize; 2] = {
         let natural = align_of::<T>();
+        assert!(size_of::<[T; N]>() > 0, "a shared array needs at least one byte");
         [
             size_of::<[T; N]>(),
             if ALIGN > natural { ALIGN } else { natural },

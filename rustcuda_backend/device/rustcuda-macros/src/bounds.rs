@@ -4,7 +4,7 @@ use proc_macro::{Delimiter, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
 use crate::function::{self, Function};
-use crate::parameter::split_at_commas;
+use crate::parameter::{split_at_commas, split_expressions};
 
 /// Two constant expressions.
 pub struct Bounds {
@@ -55,7 +55,7 @@ pub fn of(arguments: TokenStream, function: &Function) -> Result<Option<Bounds>>
 }
 
 fn parse(span: Span, list: TokenStream) -> Result<Bounds> {
-    let mut expressions: Vec<TokenStream> = split_at_commas(list)
+    let mut expressions: Vec<TokenStream> = split_expressions(list)
         .into_iter()
         .filter(|expression| !expression.is_empty())
         .map(|expression| expression.into_iter().collect())

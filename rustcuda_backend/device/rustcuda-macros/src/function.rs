@@ -30,7 +30,9 @@ pub struct Function {
 
 /// Splits the attributes off an item; the rest begins at its visibility.
 pub fn split_attributes(item: TokenStream) -> (Vec<Attribute>, Vec<TokenTree>) {
-    let tokens: Vec<_> = item.into_iter().collect();
+    let tokens: Vec<_> = parameter::without_invisible_groups(item)
+        .into_iter()
+        .collect();
     let mut attributes = Vec::new();
     let mut at = 0;
     while let [TokenTree::Punct(hash), TokenTree::Group(group), ..] = &tokens[at..] {
@@ -97,8 +99,8 @@ pub fn parse(item: TokenStream) -> Result<Function> {
     let list = match tokens.next() {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group,
         Some(other) => {
-            let message = "a kernel cannot be generic: it has no caller in Rust that would choose the types; \
-                           write one kernel for each and let them call a generic function";
+            let message = "a kernel cannot be generic, over lifetimes neither: it has no caller in Rust that would \
+                           choose; leave lifetimes out, and write one kernel for each type";
             return Err(Error::new(other.span(), message));
         }
         None => return Err(not_a_function(name.span())),

@@ -25,9 +25,35 @@ pub fn plain(name: &Ident) -> String {
     text.strip_prefix("r#").unwrap_or(&text).to_owned()
 }
 
+/// Takes tokens out of the invisible groups in which `macro_rules` passes on a type or a block.
+pub fn without_invisible_groups(tokens: TokenStream) -> TokenStream {
+    tokens
+        .into_iter()
+        .flat_map(|token| match token {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
+                without_invisible_groups(group.stream())
+            }
+            other => other.into(),
+        })
+        .collect()
+}
+
+/// Splits constant expressions at their commas; in these `<` compares or shifts.
+pub fn split_expressions(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
+    let mut pieces = vec![Vec::new()];
+    for token in tokens {
+        if punct(&token) == Some(',') {
+            pieces.push(Vec::new());
+        } else {
+            pieces.last_mut().expect("never empty").push(token);
+        }
+    }
+    pieces
+}
+
 /// Reads what stands between the parentheses.
 pub fn parse_list(list: TokenStream) -> Result<Vec<Parameter>> {
-    let pieces = split_at_commas(list);
+    let pieces = split_at_commas(without_invisible_groups(list));
     pieces
         .into_iter()
         .filter(|piece| !piece.is_empty())
