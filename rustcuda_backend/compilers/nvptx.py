@@ -230,7 +230,7 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     compilation: a file of a fixed name would be the one of whatever was compiled last.
     """
     made = [artifact for artifact in artifacts if "staticlib" in artifact["target"]["kind"]]
-    library = Path(made[-1]["filenames"][0])
+    library = process.path(made[-1]["filenames"][0])
     for candidate in (library.parent / "deps").glob(f"lib{name}-*{library.suffix}"):
         # Where the file system has no links, cargo copies.
         if candidate.samefile(library) or filecmp.cmp(candidate, library, shallow=False):
@@ -240,7 +240,7 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
 
 def _recorded_kernels(artifact: Artifact) -> list[str]:
     """The kernels that `#[kernel]` has recorded in a dependency, whose metadata holds their names."""
-    metadata = (Path(file) for file in artifact["filenames"] if file.endswith(".rmeta"))
+    metadata = (process.path(file) for file in artifact["filenames"] if file.endswith(".rmeta"))
     pattern = rf"{RECORD_PREFIX}(\w+)".encode("ascii")
     found = (match.decode() for file in metadata for match in re.findall(pattern, file.read_bytes()))
     return list(dict.fromkeys(found))
