@@ -74,6 +74,11 @@ def run(
     )
 
 
+def path(printed: str) -> Path:
+    """A path out of what a program has printed: UTF-8, which this process's locale need not be."""
+    return Path(os.fsdecode(printed.encode()))
+
+
 def _start(
     command: tuple[str, ...], cwd: Path | None, env: Mapping[str, str] | None
 ) -> subprocess.Popen[bytes]:

@@ -210,7 +210,7 @@ def _rustup(argv: Sequence[str], source: str, directory: Path, environ: Mapping[
             where=source,
             hint="rustup toolchain install NAME --component rust-src",
         )
-    return _Candidate(found.strip(), f"{source}, read by rustup", explicit=True)
+    return _Candidate(str(process.path(found.strip())), f"{source}, read by rustup", explicit=True)
 
 
 def toolchain_file(directory: Path) -> Path | None:
@@ -233,7 +233,7 @@ def _inspect(candidate: _Candidate, directory: Path, environ: Mapping[str, str])
     fields = dict(re.findall(r"^(\S+): (.+)$", version, re.MULTILINE))
     if "release" not in fields or "host" not in fields:
         return "it is no rustc: it does not answer -vV as one does"
-    root = Path(sysroot.strip())
+    root = process.path(sysroot.strip())
     real = shutil.which("rustc", path=str(root / "bin")) or candidate.rustc
     cargo = Path(real).with_name("cargo.exe" if os.name == "nt" else "cargo")
     return RustToolchain(

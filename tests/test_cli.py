@@ -8,8 +8,10 @@ import subprocess
 import sys
 
 import pytest
+from wheels_by_hand import wheel
 
 from rustcuda_backend import fatbin
+from rustcuda_backend.check import check_wheel
 from rustcuda_backend.cli import COMMANDS, main
 from rustcuda_backend.project import config_settings
 from rustcuda_backend.version import VERSION
@@ -116,6 +118,11 @@ class TestBuild:
         code = "import kernels_cuda; print(kernels_cuda.store)"
         done = subprocess.run([sys.executable, "-c", code], cwd=output, capture_output=True, check=True)
         assert b"<kernel store[grid, block](out: *mut u32, value: u32)>" in done.stdout
+        # In a wheel, nothing is wrong with it: the real compiler leaves no path of this machine.
+        packed = wheel(
+            tmp_path / "pkg-1.whl", {f"pkg/{name}": (output / name).read_bytes() for name in names}
+        )
+        assert check_wheel(packed).findings == ()
         # A second build overwrites the first; another container takes the first one's file away.
         assert main([*argv, "-C", "container=elf", "--module", "kernels_cuda"]) == 0
         assert sorted(path.name for path in output.iterdir()) == [

@@ -192,8 +192,7 @@ def test_uv_pip(uv: Place) -> None:
     assert "site-packages" in module.parts
     assert "saxpy" in names
     uv.edit("saxpy", "axpy")
-    (again,) = re.findall(r"`(uv pip install --reinstall-package .*?)`", PAGE)
-    uv.type(again)
+    uv.type("uv pip install .")
     assert "axpy" in uv.kernels()[1]
 
 

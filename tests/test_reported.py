@@ -79,23 +79,53 @@ def test_folders_with_every_odd_character(make_project: MakeProject, tmp_path: P
     assert not (project / "kernels/target/rustcuda/sm_80").exists()
 
 
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONWARNDEFAULTENCODING": "1"}
+
+
 def test_letters_of_all_kinds_in_a_c_locale(make_project: MakeProject, tmp_path: Path) -> None:
     documented = "/// Größe: Ελλάδα, 漢字, ≤ \"β\" \\ 'δ'.\n"
     source = device_kernel("store").replace("#[kernel]", documented + "#[kernel]")
-    project = make_project(source, manifest=DEVICE_MANIFEST)
-    variables = {
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-        "PYTHONWARNDEFAULTENCODING": "1",
+    more = {
+        "kernels/more/Cargo.toml": DEVICE_MANIFEST.replace("some-kernels", "more").replace(
+            "[workspace]\n", ""
+        ),
+        "kernels/more/src/lib.rs": "#![no_std]\n#![feature(abi_ptx, asm_experimental_arch)]\n"
+        + device_kernel("left_out"),
     }
-    finished = build_wheel(project, tmp_path / "out", environment("8.0", **variables))
-    said = succeed(finished)
+    manifest = DEVICE_MANIFEST + 'more = { path = "more" }\n'
+    project = make_project(source, manifest=manifest, files=more, folder="Ελλάδα/漢字")
+    said = succeed(build_wheel(project, tmp_path / "out", environment("8.0", **C_LOCALE)))
     # Every place of ours that opens a text says how it is encoded.
     assert not re.findall(r"rustcuda_backend\S*: EncodingWarning.*", said)
+    assert "the dependency 'more' has kernels that are not in the wheel: left_out" in said
     files = contents(only(tmp_path / "out"))
     for name in ("py", "pyi"):
         assert "Größe: Ελλάδα, 漢字, ≤" in files[f"some_package/kernels_cuda.{name}"].decode("utf-8")
+
+
+FIND = """\
+import os, pathlib
+from rustcuda_backend.rust import find_toolchain
+found = find_toolchain("", pathlib.Path(), os.environ)
+print(found.sysroot.is_dir(), found.rustc.is_file(), found.cargo.is_file())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links the toolchain")
+def test_a_toolchain_in_a_home_with_such_letters(tmp_path: Path, toolchain: RustToolchain) -> None:
+    home = tmp_path / "Größe"
+    (home / "bin").mkdir(parents=True)
+    for program in (toolchain.rustc, toolchain.cargo):
+        (home / "bin" / program.name).symlink_to(program)
+    (home / "lib").symlink_to(toolchain.sysroot / "lib")
+    rustc = home / "asked/rustc"
+    rustc.parent.mkdir()
+    rustc.write_text(
+        f'#!/bin/sh\n[ "$1" = --print ] && echo "{home}" || exec "{toolchain.rustc}" "$@"\n', encoding="utf-8"
+    )
+    rustc.chmod(0o755)
+    environ = environment("8.0", RUSTC=str(rustc), **C_LOCALE)
+    assert succeed(process.run([sys.executable, "-c", FIND], env=environ)) == "True True True\n"
 
 
 # --- 11, 12: where cargo builds --------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def test_a_new_project(capfd: pytest.CaptureFixture[str]) -> None:
     assert pyproject["project"]["name"] == "My-Kernels"
     assert read_settings(pyproject["tool"]["rustcuda"], {}, {}).crate == "kernels"
     keys = pyproject["tool"]["uv"]["cache-keys"]
-    assert {"file": "**/*.rs"} in keys
+    assert {"file": "kernels/src/**/*.rs"} in keys
     assert {"env": "RUSTCUDA_CAPABILITIES"} in keys
     config = tomllib.loads(written["kernels/.cargo/config.toml"])
     (flag,) = config["target"]['cfg(not(target_arch = "nvptx64"))']["rustflags"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import filecmp
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -249,8 +248,7 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
 
 
 def _files(artifact: Artifact) -> list[Path]:
-    """The files of an artifact; cargo names them in UTF-8, also where Python's paths are not."""
-    return [Path(os.fsdecode(file.encode())) for file in artifact["filenames"]]
+    return [process.path(file) for file in artifact["filenames"]]
 
 
 def _recorded_kernels(artifact: Artifact) -> list[str]:
