@@ -20,7 +20,13 @@ from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, check_names, generate
+from rustcuda_backend.loader.generate import (
+    GeneratedLoader,
+    LoaderContent,
+    check_names,
+    generate,
+    reserved_names,
+)
 from rustcuda_backend.plan import CapabilityList, Plan
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
@@ -185,6 +191,7 @@ def _run_passes(
 ) -> list[Image]:
     """Runs the passes side by side; the first failure ends the others."""
     report.expect(2 * len(work.passes) + 1)
+    reserved_names()  # before the threads, which all need them
     compiled: list[PtxModule] = []
     # With a core for each pass, all of them are done as soon as the first one alone would be.
     if work.jobs < len(work.passes) and compiler.worth_sharing(work.passes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import hashlib
 import keyword
 import symtable
@@ -148,6 +149,7 @@ def _runtime_code() -> str:
     return _code_of(runtime)
 
 
+@functools.cache
 def _code_of(module: ModuleType) -> str:
     """A module's source below its docstring and `from __future__` import."""
     source = Path(str(module.__file__)).read_text(encoding="utf-8")
@@ -158,16 +160,21 @@ def _code_of(module: ModuleType) -> str:
 # ---- Names ----
 
 
+@functools.cache
+def reserved_names() -> frozenset[str]:
+    """Names that no kernel may have. To be called from one thread first: ast.parse of 3.11 needs that."""
+    # Also where the install is no editable one: a kernel's name must not depend on that.
+    return _taken_names(_runtime_code()) | _taken_names(_code_of(editable) + "_editable = globals()\n")
+
+
 def check_names(signatures: Iterable[KernelSignature]) -> None:
     """Makes sure that kernels can be called from Python by their names.
 
     Raises:
         SignatureError: A name is a keyword, no Python name, or one of the loader's own.
     """
-    # Also where the install is no editable one: a kernel's name must not depend on that.
-    taken = _taken_names(_runtime_code()) | _taken_names(_code_of(editable) + "_editable = globals()\n")
     for signature in signatures:
-        _check_name(signature.name, taken)
+        _check_name(signature.name, reserved_names())
 
 
 def _taken_names(runtime_code: str) -> frozenset[str]:
@@ -340,6 +347,7 @@ def _stub(content: LoaderContent) -> str:
     return "".join(parts)
 
 
+@functools.cache
 def _exceptions() -> str:
     """The runtime's exceptions as stub classes, taken from its source so that they stay the same."""
     parts = []
