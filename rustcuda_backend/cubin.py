@@ -145,14 +145,27 @@ def _noted_suffix(note: bytes, number: int) -> str:
     return noted[-1][1].decode() if noted and noted[-1][0] == b"%d" % number else ""
 
 
-def _is_architecture_specific(attributes: bytes) -> bool:
+def _is_architecture_specific(content: bytes) -> bool:
+    return any(tag == _TAG_ARCHITECTURE_SPECIFIC and value & 0xFF for tag, value, _ in attributes(content))
+
+
+def attributes(content: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Tag, value, and the further bytes of the attributes of an `.nv.info` or `.nv.compat` section.
+
+    Raises:
+        FormatError: One is cut off.
+    """
     offset = 0
-    while offset + _ATTRIBUTE.size <= len(attributes):
-        form, tag, value = _ATTRIBUTE.unpack_from(attributes, offset)
-        if tag == _TAG_ARCHITECTURE_SPECIFIC:
-            return bool(value & 0xFF)
-        offset += _ATTRIBUTE.size + (value if form == _FORMAT_SIZED else 0)
-    return False
+    while offset < len(content):
+        if offset + _ATTRIBUTE.size > len(content):
+            raise FormatError("an attribute in the cubin is cut off")
+        form, tag, value = _ATTRIBUTE.unpack_from(content, offset)
+        offset += _ATTRIBUTE.size
+        more = value if form == _FORMAT_SIZED else 0
+        if offset + more > len(content):
+            raise FormatError("an attribute in the cubin is cut off")
+        yield tag, value, content[offset : offset + more]
+        offset += more
 
 
 def kernel_names(data: bytes) -> tuple[str, ...]:

@@ -12,11 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rustcuda_backend import cubin
-from rustcuda_backend.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rustcuda_backend.elf_reader import Elf
 
 
@@ -54,10 +51,8 @@ class Toolkit:
     source: str
 
 
-_ATTRIBUTE = struct.Struct("<BBH")
 _PAIR = struct.Struct("<II")
 _PARAMETER = struct.Struct("<IHHI")
-_FORMAT_SIZED = 4
 _FRAME_SIZE = 0x11
 _MIN_STACK_SIZE = 0x12
 _KPARAM_INFO = 0x17
@@ -81,7 +76,7 @@ def read_kernels(data: bytes) -> tuple[CubinKernel, ...]:
     frames: dict[int, int] = {}
     stacks: dict[int, int] = {}
     by_tag = {_REGCOUNT: registers, _FRAME_SIZE: frames, _MIN_STACK_SIZE: stacks}
-    for tag, _, value in _attributes(elf.content(b".nv.info")):
+    for tag, _, value in cubin.attributes(elf.content(b".nv.info")):
         if tag in by_tag and len(value) == _PAIR.size:
             symbol, number = _PAIR.unpack(value)
             by_tag[tag][symbol] = number
@@ -112,27 +107,12 @@ def read_toolkit(data: bytes) -> Toolkit | None:
         int.from_bytes(value, "little")
         for section in elf.sections
         if section.name.startswith(b".nv.info.")
-        for tag, _, value in _attributes(data[section.span])
+        for tag, _, value in cubin.attributes(data[section.span])
         if tag == _CUDA_API_VERSION and len(value) == 4
     ]
     if versions:
         return Toolkit((max(versions) // 10, max(versions) % 10), "API version")
     return None
-
-
-def _attributes(content: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Tag, value, and the further bytes of the attributes that have some."""
-    offset = 0
-    while offset < len(content):
-        if offset + _ATTRIBUTE.size > len(content):
-            raise FormatError("an attribute in the cubin is cut off")
-        form, tag, value = _ATTRIBUTE.unpack_from(content, offset)
-        offset += _ATTRIBUTE.size
-        more = value if form == _FORMAT_SIZED else 0
-        if offset + more > len(content):
-            raise FormatError("an attribute in the cubin is cut off")
-        yield tag, value, content[offset : offset + more]
-        offset += more
 
 
 def _shared(elf: Elf, name: str) -> int:
@@ -150,7 +130,7 @@ def _size(elf: Elf, name: str) -> int:
 def _parameters(content: bytes) -> tuple[int, ...] | None:
     sizes: dict[int, int] = {}
     total = None
-    for tag, value, more in _attributes(content):
+    for tag, value, more in cubin.attributes(content):
         if tag == _KPARAM_INFO and len(more) == _PARAMETER.size:
             _, ordinal, _, packed = _PARAMETER.unpack(more)
             sizes[ordinal] = packed >> 18

@@ -16,6 +16,7 @@ from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
 from rustcuda_backend import fatbin, pipeline, process
 from rustcuda_backend.capability import all_cfg_values, parse_list
+from rustcuda_backend.compilers import nvptx
 from rustcuda_backend.compilers.nvptx import NvptxCompiler
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.errors import AssembleError, CompileError, RustcudaError, SettingsError, SignatureError
@@ -146,6 +147,16 @@ def test_nothing_is_done_twice_and_a_lost_file_is_made_again(
     assert ptx.stat().st_mtime_ns == written, "rustc ran again"
     ptx.unlink()
     assert build(project) == first
+
+
+def test_a_cargo_that_leaves_no_ptx_is_no_traceback(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # As if it put what it compiles into folders that we do not know of.
+    monkeypatch.setattr(nvptx, "_emitted", lambda *_arguments: tmp_path / "nowhere.s")
+    error = failing(make_project(), CompileError)
+    assert "no PTX" in error.what
+    assert error.where == str(tmp_path / "nowhere.s")
 
 
 def test_going_back_to_earlier_flags_gives_the_earlier_code(make_project: MakeProject) -> None:

@@ -79,6 +79,8 @@ class NvptxCompiler:
             shutil.rmtree(build_pass.directory / TARGET)
             artifacts = self._run_cargo(build_pass)
             compiled = _emitted(artifacts, self.crate.name)
+        if not compiled.is_file():
+            raise CompileError("rustc has left no PTX where it was looked for", where=str(compiled))
         raw = compiled.read_text(encoding="utf-8")
         self._warn_of_left_out_kernels(artifacts, raw)
         described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
