@@ -38,6 +38,12 @@ def _gpu() -> None:
 
 
 @pytest.fixture(scope="session")
+def intrinsics(_gpu: None) -> Any:
+    """The generated loader of the wheel of gpu/intrinsics: a kernel for every function of rustcuda-device."""
+    return pytest.importorskip("rustcuda_intrinsics.kernels_cuda")
+
+
+@pytest.fixture(scope="session")
 def torch(_gpu: None) -> Any:
     """The module, in an environment that has it."""
     return importlib.import_module("torch")

@@ -4,8 +4,7 @@
 //! One thread starts a copy into shared memory, and a [`Barrier`] there tells when the bytes have
 //! come; no thread's registers hold them on the way.
 
-use core::arch::asm;
-
+use crate::intrinsics::ptx;
 use crate::shared::cvta_generic_to_shared_offset as shared;
 
 /// The most that [`prefetch`] asks for, in bytes: the largest multiple of 16 in 32 bits.
@@ -38,7 +37,7 @@ impl Barrier {
 pub unsafe fn init(barrier: *mut Barrier) {
     // SAFETY: promised by the caller. The fence shows the barrier to the unit that copies.
     unsafe {
-        asm!(
+        ptx!(
             "mbarrier.init.shared::cta.b64 [{}], 1;",
             "fence.proxy.async.shared::cta;",
             in(reg64) shared(barrier.cast()),
@@ -57,7 +56,7 @@ pub unsafe fn init(barrier: *mut Barrier) {
 pub unsafe fn copy_to_shared(to: *mut u8, from: *const u8, bytes: u32, barrier: *mut Barrier) {
     // SAFETY: promised by the caller.
     unsafe {
-        asm!(
+        ptx!(
             "mbarrier.arrive.expect_tx.shared::cta.b64 _, [{barrier}], {bytes};",
             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{to}], [{from}], {bytes}, [{barrier}];",
             barrier = in(reg64) shared(barrier.cast()),
@@ -80,7 +79,7 @@ pub unsafe fn wait(barrier: *mut Barrier, parity: u32) {
         let barrier = shared(barrier.cast());
         let mut arrived: u32 = 0;
         while arrived == 0 {
-            asm!(
+            ptx!(
                 "{{",
                 ".reg .pred arrived;",
                 "mbarrier.try_wait.parity.shared::cta.b64 arrived, [{}], {};",
@@ -107,7 +106,7 @@ pub fn prefetch<T>(slice: &[T]) {
     if start < end {
         // SAFETY: changes nothing, and stays within the slice.
         unsafe {
-            asm!(
+            ptx!(
                 "cp.async.bulk.prefetch.L2.global [{}], {};",
                 in(reg64) start,
                 in(reg32) (end - start).min(PREFETCH_LIMIT) as u32,

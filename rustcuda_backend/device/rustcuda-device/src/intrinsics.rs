@@ -20,6 +20,19 @@ macro_rules! intrinsics {
 }
 pub(crate) use intrinsics;
 
+/// `core::arch::asm!`; on a target that is no GPU, an expression that panics.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! ptx {
+    ($($tokens:tt)*) => { core::arch::asm!($($tokens)*) };
+}
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! ptx {
+    ($($tokens:tt)*) => {
+        unreachable!("this function runs on a GPU only")
+    };
+}
+pub(crate) use ptx;
+
 intrinsics! {
     "llvm.nvvm.barrier.cta.sync.aligned.all" fn barrier_all(barrier: u32);
     "llvm.nvvm.bar.warp.sync" fn warp_barrier(mask: u32);

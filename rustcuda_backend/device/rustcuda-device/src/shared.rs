@@ -5,6 +5,8 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ops::{Index, IndexMut};
 
+use crate::intrinsics::ptx;
+
 /// `N` elements of shared memory, not initialized, declared inside the body of a kernel:
 ///
 /// ```ignore
@@ -37,7 +39,10 @@ impl<T, const N: usize, const ALIGN: usize> SharedArray<T, N, ALIGN> {
     #[doc(hidden)]
     pub const STORAGE: [usize; 2] = {
         let natural = align_of::<T>();
-        assert!(size_of::<[T; N]>() > 0, "a shared array needs at least one byte");
+        assert!(
+            size_of::<[T; N]>() > 0,
+            "a shared array needs at least one byte"
+        );
         [
             size_of::<[T; N]>(),
             if ALIGN > natural { ALIGN } else { natural },
@@ -136,23 +141,15 @@ impl<T> DynamicSharedArray<T> {
 /// `pointer` must point into shared memory.
 #[inline(always)]
 pub unsafe fn cvta_generic_to_shared_offset(pointer: *const u8) -> u64 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let address: u64;
-        // SAFETY: promised by the caller.
-        unsafe {
-            core::arch::asm!(
-                "cvta.to.shared.u64 {}, {};", out(reg64) address, in(reg64) pointer,
-                options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-        address
+    let address: u64;
+    // SAFETY: promised by the caller.
+    unsafe {
+        ptx!(
+            "cvta.to.shared.u64 {}, {};", out(reg64) address, in(reg64) pointer,
+            options(pure, nomem, nostack, preserves_flags)
+        );
     }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        let _ = pointer;
-        unreachable!("this function runs on a GPU only")
-    }
+    address
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -180,18 +177,13 @@ pub unsafe fn generic(address: u64) -> *mut u8 {
 
 #[inline(always)]
 fn dynamic_address() -> u64 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let address: u64;
-        // SAFETY: takes the address of a variable that the build backend declares in the PTX.
-        unsafe {
-            core::arch::asm!(
-                "mov.u64 {}, __rustcuda_dynamic_shared;", out(reg64) address,
-                options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-        address
+    let address: u64;
+    // SAFETY: takes the address of a variable that the build backend declares in the PTX.
+    unsafe {
+        ptx!(
+            "mov.u64 {}, __rustcuda_dynamic_shared;", out(reg64) address,
+            options(pure, nomem, nostack, preserves_flags)
+        );
     }
-    #[cfg(not(target_arch = "nvptx64"))]
-    unreachable!("this function runs on a GPU only")
+    address
 }

@@ -1,0 +1,1 @@
+"""Kernels that call each function of rustcuda-device."""
