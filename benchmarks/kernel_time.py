@@ -38,8 +38,10 @@ PARAMETERS = {
     "softmax": ("pointer", "pointer", "u64"),
     "silu_and_mul": ("pointer", "pointer", "u64"),
     "transpose": ("pointer", "u64", "pointer", "u64", "u64"),
+    "reduce_sum": ("slice", "slice"),
+    "sgemm": ("pointer", "pointer", "pointer", "u32", "u32", "u32"),
 }
-SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "u64": ctypes.c_uint64}
+SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64}
 DRIVER = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
 
 
@@ -134,12 +136,11 @@ def _flatten(parameters: tuple[str, ...], arguments: tuple[Any, ...]) -> list[An
 
 
 def record(case: demo.Case, size: int) -> Launch:
-    """What the case's function launches on new inputs of about that many bytes."""
+    """What the case's function launches on new inputs of about that many bytes; the first of several."""
     recorder = Recorder()
     with mock.patch.object(sample_ext, "kernels_cuda", recorder):
         case.run(*case.inputs(size))
-    (launch,) = recorder.launches
-    return launch
+    return recorder.launches[0]
 
 
 def launch_wheel(launch: Launch) -> None:
@@ -227,16 +228,16 @@ def main() -> None:
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     print(f"{torch.cuda.get_device_name()}; {nvcc}: {version.strip().splitlines()[-1]}")
     copy = demo.copy_bandwidth(size, args.pairs)
-    print(f"{'kernel':<14} {'differ':>8} {'Rust us':>9} {'nvcc us':>9} {'speed':>7} {'of copy':>8}")
+    print(f"{'kernel':<17} {'differ':>8} {'Rust us':>9} {'nvcc us':>9} {'speed':>7} {'of copy':>8}")
     for case in demo.CASES:
         launches = [record(case, size) for _ in range(3)]
         differ = difference(launches[0], cuda.launch)
         times = paired(launch_wheel, cuda.launch, launches, args.pairs)
         rust, nvcc_time = (statistics.median(column) for column in zip(*times, strict=True))
         speed = statistics.median(theirs / ours for ours, theirs in times)
-        moved = case.traffic * size / rust / copy
+        moved = f"{case.traffic * size / rust / copy:8.0%}" if case.traffic else f"{'-':>8}"
         micros = f"{rust * 1e6:9.1f} {nvcc_time * 1e6:9.1f}"
-        print(f"{case.name:<14} {differ:8.0e} {micros} {speed:7.3f} {moved:8.0%}")
+        print(f"{case.name:<17} {differ:8.0e} {micros} {speed:7.3f} {moved}")
     print("speed: nvcc's time by Rust's, median of the pairs; of copy: bandwidth beside a copy on the device")
     print(f"device copy of {args.mib} MiB: {copy / 1e9:.0f} GB/s")
 

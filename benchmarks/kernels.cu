@@ -239,3 +239,113 @@ extern "C" __global__ void __launch_bounds__(16 * ROWS) transpose(
         store(y + (left + i) * rows, left + i < columns ? rows : 0, top + lane, pack);
     }
 }
+
+// Packs that a thread loads before it needs the first.
+constexpr int AT_ONCE = 4;
+
+extern "C" __global__ void __launch_bounds__(1024) reduce_sum(
+    const float* __restrict__ x, usize length, float* __restrict__ partial, usize blocks) {
+    __shared__ float per_warp[32];
+    const usize first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    const usize before = (16 - reinterpret_cast<uintptr_t>(x) % 16) % 16 / sizeof(float);
+    const usize head = before < length ? before : length;
+    const usize packs = (length - head) / 4;
+    const auto* pack = reinterpret_cast<const Pack<float, 4>*>(x + head);
+    float total = 0.0f;
+    for (usize at = first; at < packs; at += AT_ONCE * step) {
+        Pack<float, 4> loaded[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            loaded[i] = at + i * step < packs ? pack[at + i * step] : Pack<float, 4>{};
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const auto& element = loaded[i].element;
+            total += (element[0] + element[1]) + (element[2] + element[3]);
+        }
+    }
+    const usize tail = head + 4 * packs;
+    total += (first < head ? x[first] : 0.0f) + (first < length - tail ? x[tail + first] : 0.0f);
+    total = reduce_block(total, per_warp, Sum{});
+    if (threadIdx.x == 0 && blockIdx.x < blocks) {
+        partial[blockIdx.x] = total;
+    }
+}
+
+// Rows and columns of C that a block computes; columns of A and rows of B in shared memory at once.
+constexpr int C_SIDE = 128, DEPTH = 8;
+// Rows and columns of C that a thread computes: two groups of four each, half a side apart.
+constexpr int GROUPS = 2;
+
+extern "C" __global__ void __launch_bounds__(256, 2) sgemm(
+    const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, unsigned m, unsigned n,
+    unsigned k) {
+    __shared__ alignas(16) float a_tile[2][DEPTH][C_SIDE];
+    __shared__ alignas(16) float b_tile[2][DEPTH][C_SIDE];
+    const unsigned left = C_SIDE * blockIdx.x, top = C_SIDE * blockIdx.y;
+    // What this thread brings: a pack of a row of A, and one of a row of B.
+    const unsigned a_row = threadIdx.x / 2, a_column = 4 * (threadIdx.x % 2);
+    const unsigned b_row = threadIdx.x / 32, b_column = 4 * (threadIdx.x % 32);
+    const float* a_line = a + static_cast<usize>(top + a_row) * k;
+    const usize a_length = top + a_row < m ? k : 0;
+    Pack<float, 4> next_a, next_b;
+    const auto fetch = [&](unsigned at) {
+        next_a = load<4>(a_line, a_length, at + a_column, 0.0f);
+        next_b = load<4>(b + static_cast<usize>(at + b_row) * n, at + b_row < k ? n : 0, left + b_column, 0.0f);
+    };
+    const auto put = [&](unsigned half) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            a_tile[half][a_column + i][a_row] = next_a.element[i];
+        }
+        *reinterpret_cast<Pack<float, 4>*>(&b_tile[half][b_row][b_column]) = next_b;
+    };
+
+    const unsigned x = 4 * (threadIdx.x % 16), y = 4 * (threadIdx.x / 16);
+    Pack<float, 4> sums[GROUPS][4][GROUPS] = {};
+    fetch(0);
+    put(0);
+    __syncthreads();
+    unsigned half = 0;
+    for (unsigned at = 0; at < k; at += DEPTH) {
+        fetch(at + DEPTH);
+#pragma unroll
+        for (int step = 0; step < DEPTH; ++step) {
+            Pack<float, 4> column[GROUPS], row[GROUPS];
+#pragma unroll
+            for (int group = 0; group < GROUPS; ++group) {
+                const int offset = group * C_SIDE / 2;
+                column[group] = *reinterpret_cast<Pack<float, 4>*>(&a_tile[half][step][y + offset]);
+                row[group] = *reinterpret_cast<Pack<float, 4>*>(&b_tile[half][step][x + offset]);
+            }
+#pragma unroll
+            for (int down = 0; down < GROUPS; ++down) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+#pragma unroll
+                    for (int across = 0; across < GROUPS; ++across) {
+#pragma unroll
+                        for (int j = 0; j < 4; ++j) {
+                            sums[down][i][across].element[j] += column[down].element[i] * row[across].element[j];
+                        }
+                    }
+                }
+            }
+        }
+        half = 1 - half;
+        put(half);
+        __syncthreads();
+    }
+#pragma unroll
+    for (int down = 0; down < GROUPS; ++down) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const unsigned row = top + y + down * C_SIDE / 2 + i;
+#pragma unroll
+            for (int across = 0; across < GROUPS; ++across) {
+                store(c + static_cast<usize>(row) * n, row < m ? n : 0, left + x + across * C_SIDE / 2,
+                      sums[down][i][across]);
+            }
+        }
+    }
+}

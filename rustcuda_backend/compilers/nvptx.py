@@ -169,8 +169,11 @@ class NvptxCompiler:
             yield f'--cfg=cuda_arch="{value}"'
         quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
         yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
-        for option in self._llvm_options():
-            yield f"-Cllvm-args={option}"
+        given = " ".join(self.rustflags)
+        for name, value in self._llvm_options():
+            # LLVM takes each option once; the user's own comes first.
+            if name not in given:
+                yield f"-Cllvm-args={name}={value}"
         if self.toolchain.numbers >= (1, 99):
             # The sysroot's core is compiled for another target-cpu. As bitcode it takes on the kernels' own,
             # but rustc from 1.99 on compares the two.
@@ -180,13 +183,16 @@ class NvptxCompiler:
         for path, shown in self._private_paths():
             yield f"--remap-path-prefix={path}={shown}"
 
-    def _llvm_options(self) -> Iterator[str]:
+    def _llvm_options(self) -> Iterator[tuple[str, int]]:
         # rustc writes mul.rn and add.rn, which ptxas may not contract; level 2 is nvcc's default.
-        yield f"-nvptx-fma-level={2 if self.settings.fmad else 0}"
+        yield "-nvptx-fma-level", 2 if self.settings.fmad else 0
         if not self.settings.prec_div:
-            yield "-nvptx-prec-divf32=1"
+            yield "-nvptx-prec-divf32", 1
         if not self.settings.prec_sqrt:
-            yield "-nvptx-prec-sqrtf32=0"
+            yield "-nvptx-prec-sqrtf32", 0
+        # An array that a loop indexes is in registers only once the loop is unrolled. LLVM's own limit,
+        # 300 instructions, is too small for the tile of a matrix product, for which nvcc has `#pragma unroll`.
+        yield "-unroll-threshold", 4000
 
     def _private_paths(self) -> Iterator[tuple[Path, str]]:
         """Folders whose names must not get into a wheel, and what stands for them there."""

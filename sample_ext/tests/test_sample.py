@@ -135,6 +135,42 @@ def test_transpose_of_strided_rows() -> None:
     assert torch.equal(sample_ext.transpose(x), x.T)
 
 
+@pytest.mark.parametrize("length", [0, *LENGTHS, 1 << 20, (1 << 22) + 3])
+def test_reduce_sum(length: int) -> None:
+    x = normal(length)
+    result = sample_ext.reduce_sum(x)
+    assert result.shape == (1,)
+    # Errors grow with what is added, not with what comes out.
+    assert abs(float(result) - float(x.double().sum())) <= F32 * float(x.double().abs().sum())
+
+
+def test_reduce_sum_of_every_alignment() -> None:
+    for offset in range(5):
+        x = torch.ones(100_003, device="cuda")[offset:]
+        assert float(sample_ext.reduce_sum(x)) == 100_003 - offset
+
+
+def test_reduce_sum_has_the_same_bits_each_time() -> None:
+    x = normal(1_000_001)
+    assert len({float(sample_ext.reduce_sum(x)) for _ in range(20)}) == 1
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (128, 128, 8), (129, 130, 131), (7, 300, 5), (300, 7, 1000), (3, 0, 4)]
+)
+def test_sgemm(shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    a, b = normal(m, k), normal(k, n)
+    torch.testing.assert_close(
+        sample_ext.sgemm(a, b).double(), a.double() @ b.double(), rtol=F32, atol=F32 * max(1, k)
+    )
+
+
+def test_sgemm_of_strided_matrices() -> None:
+    a, b = normal(70, 90).T, normal(140, 50)[::2]
+    torch.testing.assert_close(sample_ext.sgemm(a, b), a @ b, rtol=1e-4, atol=1e-4)
+
+
 def test_runs_on_the_current_stream() -> None:
     """The other stream is kept busy, so a launch on any other stream would read y too early."""
     stream = torch.cuda.Stream()

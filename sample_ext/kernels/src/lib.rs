@@ -2,9 +2,11 @@
 //! a time where addresses allow it.
 
 mod block;
+mod reduce_sum;
 mod rmsnorm;
 mod row;
 mod saxpy;
+mod sgemm;
 mod silu_and_mul;
 mod softmax;
 mod transpose;

@@ -36,17 +36,17 @@ impl<'a> Share<'a> {
     /// Combines all elements of this part.
     #[inline(always)]
     pub fn fold(&self, initial: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
-        let add = |result, pack: F32x4| {
-            combine(
-                combine(combine(combine(result, pack[0]), pack[1]), pack[2]),
-                pack[3],
-            )
+        let mut result = initial;
+        let mut add = |pack: F32x4| {
+            for value in &pack.0 {
+                result = combine(result, *value);
+            }
         };
-        // Written out: an array that a loop indexes would be in memory, not in registers.
-        let [a, b, c, d] = self.kept;
-        let mut result = add(add(add(add(initial, a), b), c), d);
+        for pack in &self.kept {
+            add(*pack);
+        }
         for at in self.rest() {
-            result = add(result, F32x4::load(self.row, at, self.fill));
+            add(F32x4::load(self.row, at, self.fill));
         }
         result
     }
@@ -65,11 +65,9 @@ impl<'a> Share<'a> {
         // SAFETY: no other thread has these indices.
         let mut put =
             |at, pack| change(at, pack).store(unsafe { target.chunk_unchecked_mut::<4>(at) });
-        let [a, b, c, d] = self.kept;
-        put(self.start, a);
-        put(self.start + self.step, b);
-        put(self.start + 2 * self.step, c);
-        put(self.start + 3 * self.step, d);
+        for (i, pack) in self.kept.iter().enumerate() {
+            put(self.start + i * self.step, *pack);
+        }
         for at in self.rest() {
             put(at, F32x4::load(self.row, at, self.fill));
         }

@@ -1,4 +1,4 @@
-"""Five GPU kernels written in Rust (../kernels/src), as functions of torch tensors.
+"""GPU kernels written in Rust (../kernels/src), as functions of torch tensors.
 
 Each checks the shapes, since kernels that take pointers trust their caller, and launches on torch's
 current stream. Types, devices and the contiguity of slices are checked by `kernels_cuda`.
@@ -13,12 +13,15 @@ from sample_ext import kernels_cuda
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["rmsnorm", "saxpy", "silu_and_mul", "softmax", "transpose"]
+__all__ = ["reduce_sum", "rmsnorm", "saxpy", "sgemm", "silu_and_mul", "softmax", "transpose"]
 
 # The block sizes that the kernels are written for.
 THREADS = 256
 TILE = 64
 TILE_THREADS = (16, 16)
+PRODUCT_TILE = 128
+# Blocks that add up a long tensor: enough for every multiprocessor of the largest GPUs, several times.
+SUM_BLOCKS = 1024
 
 
 def saxpy(a: float, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -78,6 +81,30 @@ def transpose(x: torch.Tensor) -> torch.Tensor:
         grid = (_blocks(rows, TILE), _blocks(columns, TILE))
         kernels_cuda.transpose[grid, TILE_THREADS](x, x.stride(0), y, rows, columns)
     return y
+
+
+def reduce_sum(x: torch.Tensor) -> torch.Tensor:
+    """The sum of all elements of `x` (f32, contiguous), in one element; the same bits each time."""
+    blocks = max(1, min(SUM_BLOCKS, _blocks(x.numel(), 16 * THREADS)))
+    partial, total = x.new_empty(blocks), x.new_empty(1)
+    kernels_cuda.reduce_sum[blocks, THREADS](x, partial)
+    if blocks == 1:
+        return partial
+    kernels_cuda.reduce_sum[1, THREADS](partial, total)
+    return total
+
+
+def sgemm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The product of two matrices (f32)."""
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
+        raise ValueError(f"sgemm: shapes {tuple(a.shape)} and {tuple(b.shape)} cannot be multiplied")
+    (m, k), n = a.shape, b.shape[1]
+    a, b = a.contiguous(), b.contiguous()
+    c = a.new_empty((m, n))
+    if c.numel():
+        grid = (_blocks(n, PRODUCT_TILE), _blocks(m, PRODUCT_TILE))
+        kernels_cuda.sgemm[grid, THREADS](a, b, c, m, n, k)
+    return c
 
 
 def _blocks(elements: int, elements_per_block: int) -> int:

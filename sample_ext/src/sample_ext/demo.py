@@ -1,4 +1,4 @@
-"""Runs every kernel on the GPU; prints its error against torch and its bandwidth beside a device copy."""
+"""Runs every kernel on the GPU; prints its error, and its speed beside a device copy and beside torch."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 ROW = 4096
+SIDE = 2048
+BINS = 256
 Tensors = tuple[Any, ...]
 
 
@@ -25,18 +27,21 @@ class Case:
     """One kernel to run.
 
     Attributes:
-        name: The function's name.
+        name: The function's name, and which inputs it gets.
         inputs: Makes inputs, the first of which is about as many bytes as given.
         run: The kernel's function on those inputs; returns its result.
-        reference: The same in torch, on inputs in float64.
-        traffic: Bytes that the kernel must read and write, per byte of its first input.
+        reference: The same in torch.
+        traffic: Bytes that the kernel must read and write, per byte of its first input; 0 where
+            arithmetic takes the time, not memory.
+        operations: Floating-point operations of one run, where arithmetic takes the time.
     """
 
     name: str
     inputs: Callable[[int], Tensors]
     run: Callable[..., Any]
     reference: Callable[..., Any]
-    traffic: float
+    traffic: float = 0
+    operations: float = 0
 
 
 def normal(*shape: int, dtype: Any = torch.float32) -> Any:
@@ -44,24 +49,24 @@ def normal(*shape: int, dtype: Any = torch.float32) -> Any:
     return torch.randn(shape, device="cuda", dtype=dtype)
 
 
+def vector(size: int) -> Tensors:
+    """An f32 vector."""
+    return (normal(size // 4),)
+
+
 def vectors(size: int) -> Tensors:
     """Two f32 vectors."""
-    return normal(size // 4), normal(size // 4)
+    return (*vector(size), *vector(size))
 
 
-def rows(size: int) -> Tensors:
-    """An f32 matrix of long rows."""
-    return (normal(size // 4 // ROW, ROW),)
+def rows(length: int, dtype: Any = torch.float32) -> Callable[[int], Tensors]:
+    """A matrix of rows of that length."""
+    return lambda size: (normal(size // dtype.itemsize // length, length, dtype=dtype),)
 
 
-def rows_and_weight(size: int) -> Tensors:
-    """An f32 matrix of long rows, and one weight per column."""
-    return (*rows(size), normal(ROW))
-
-
-def half_rows(size: int) -> Tensors:
-    """An f16 matrix: gate and value side by side."""
-    return (normal(size // 2 // (2 * ROW), 2 * ROW, dtype=torch.float16),)
+def rows_and_weight(dtype: Any) -> Callable[[int], Tensors]:
+    """A matrix of long rows, and one weight per column."""
+    return lambda size: (*rows(ROW, dtype)(size), normal(ROW, dtype=dtype))
 
 
 def square(size: int) -> Tensors:
@@ -70,9 +75,14 @@ def square(size: int) -> Tensors:
     return (normal(side, side),)
 
 
+def factors(_: int) -> Tensors:
+    """Two f32 matrices to multiply, of a size of their own."""
+    return normal(SIDE, SIDE), normal(SIDE, SIDE)
+
+
 def torch_rmsnorm(x: Any, weight: Any) -> Any:
     """Each row divided by its root mean square, then scaled."""
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight
+    return torch.nn.functional.rms_norm(x, weight.shape, weight, 1e-6)
 
 
 def torch_silu_and_mul(x: Any) -> Any:
@@ -81,12 +91,20 @@ def torch_silu_and_mul(x: Any) -> Any:
     return torch.nn.functional.silu(gate) * value
 
 
+def torch_softmax(x: Any) -> Any:
+    """Over the last dimension."""
+    return x.softmax(-1)
+
+
 CASES = (
     Case("saxpy", vectors, lambda x, y: sample_ext.saxpy(2.0, x, y), lambda x, y: 2.0 * x + y, 3),
-    Case("rmsnorm", rows_and_weight, lambda x, w: sample_ext.rmsnorm(x, w, 1e-6), torch_rmsnorm, 2),
-    Case("softmax", rows, sample_ext.softmax, lambda x: x.softmax(-1), 2),
-    Case("silu_and_mul", half_rows, sample_ext.silu_and_mul, torch_silu_and_mul, 1.5),
-    Case("transpose", square, sample_ext.transpose, lambda x: x.T, 2),
+    Case("reduce_sum", vector, sample_ext.reduce_sum, torch.sum, 1),
+    Case("rmsnorm", rows_and_weight(torch.float32), sample_ext.rmsnorm, torch_rmsnorm, 2),
+    Case("softmax 1k", rows(1024), sample_ext.softmax, torch_softmax, 2),
+    Case("softmax 32k", rows(32768), sample_ext.softmax, torch_softmax, 2),
+    Case("silu_and_mul f16", rows(2 * ROW, torch.float16), sample_ext.silu_and_mul, torch_silu_and_mul, 1.5),
+    Case("transpose", square, sample_ext.transpose, lambda x: x.T.contiguous(), 2),
+    Case("sgemm", factors, sample_ext.sgemm, torch.mm, operations=2 * SIDE**3),
 )
 
 
@@ -121,11 +139,14 @@ def copy_bandwidth(size: int, runs: int) -> float:
     return 2 * size / seconds(lambda to, source: to.copy_(source.view(torch.uint8)), sets, runs)
 
 
-def bandwidth(case: Case, size: int, runs: int) -> float:
-    """Bytes per second that the kernel reads and writes."""
+def row_of_table(case: Case, size: int, runs: int, copy: float) -> str:
+    """Runs one case; `copy` is the bandwidth of a device copy."""
     sets = [case.inputs(size) for _ in range(2)]
-    moved = case.traffic * sets[0][0].nbytes
-    return moved / seconds(case.run, sets, runs)
+    ours, theirs = seconds(case.run, sets, runs), seconds(case.reference, sets, runs)
+    moved = case.traffic * sets[0][0].nbytes / ours
+    rate = f"{moved / 1e9:8.0f} GB/s   " if moved else f"{case.operations / ours / 1e12:8.1f} TFLOP/s"
+    share = f"{moved / copy:8.0%}" if moved else f"{'-':>8}"
+    return f"{case.name:<17} {relative_error(case):9.1e} {rate} {share} {theirs / ours:9.2f}"
 
 
 def main() -> None:
@@ -140,12 +161,12 @@ def main() -> None:
     major, minor = torch.cuda.get_device_capability()
     print(f"{torch.cuda.get_device_name()}, capability {major}.{minor}, torch {torch.__version__}")
     copy = copy_bandwidth(size, args.runs)
-    print(f"{'kernel':<14} {'error':>9} {'GB/s':>8} {'of copy':>8}")
+    print(f"{'kernel':<17} {'error':>9} {'speed':>16} {'of copy':>8} {'of torch':>9}")
     for case in CASES:
-        error, speed = relative_error(case), bandwidth(case, size, args.runs)
-        print(f"{case.name:<14} {error:9.1e} {speed / 1e9:8.0f} {speed / copy:8.0%}")
-    print(f"{'device copy':<14} {'':>9} {copy / 1e9:8.0f} {'100%':>8}")
+        print(row_of_table(case, size, args.runs, copy))
+    print(f"{'device copy':<17} {'':>9} {copy / 1e9:8.0f} GB/s    {'100%':>8}")
     print(f"error: largest difference from torch in float64, of the largest value; inputs of {args.mib} MiB")
+    print("of torch: torch's time for the same by ours")
 
 
 if __name__ == "__main__":
