@@ -6,8 +6,9 @@ Each build is the PEP 517 hook `build_wheel` in a fresh process, on a copy of th
   after the first build on a machine.
 - unchanged: the same build once more.
 - setuptools: the same package without `[tool.rustcuda]`: what a build costs without any kernels.
+- nvcc: the same kernels in CUDA C++ (kernels.cu) to a fatbin, where an nvcc is named.
 
-    python benchmarks/build_time.py [--runs 5] [--json result.json] [crate or package folder]
+    python benchmarks/build_time.py [--runs 5] [--json result.json] [--nvcc nvcc] [crate or package folder]
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+KERNELS = ROOT / "benchmarks" / "kernels.cu"
 LISTS = {"1 capability": "9.0", "5 capabilities": "7.5;8.0;8.9;9.0;10.0"}
 HOOK = "import sys, {0} as backend; backend.build_wheel(sys.argv[1])"
 # What a build leaves in the package's folder.
@@ -39,7 +41,7 @@ class Row:
 
     Attributes:
         build: What was built.
-        state: `cold`, `unchanged` or `setuptools`.
+        state: `cold`, `unchanged`, `setuptools` or `nvcc`.
         seconds: The wall time of every run.
     """
 
@@ -100,6 +102,19 @@ def measure_setuptools(package: Path, runs: int, work: Path) -> list[float]:
     return seconds
 
 
+def measure_nvcc(nvcc: Path, capabilities: str, runs: int, work: Path) -> list[float]:
+    """Times nvcc on kernels.cu, with as many of its threads as there are cores."""
+    numbers = [capability.replace(".", "") for capability in capabilities.split(";")]
+    targets = [f"-gencode=arch=compute_{number},code=sm_{number}" for number in numbers]
+    output = ("-fatbin", "-o", str(work / "kernels.fatbin"), str(KERNELS))
+    seconds = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run([str(nvcc), "-O3", f"--threads={cores()}", *targets, *output], check=True)
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
 def processor() -> str:
     """The processor's name, where the system tells it."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -125,6 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("package", type=Path, nargs="?", default=ROOT / "sample_ext", help="what to build")
     parser.add_argument("--runs", type=int, default=5, help="builds of each kind (default 5)")
+    parser.add_argument("--nvcc", type=Path, help="an nvcc to time on the same kernels in CUDA C++")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all times there as well")
     args = parser.parse_args()
 
@@ -138,9 +154,14 @@ def main() -> None:
         for name, capabilities in LISTS.items():
             times = measure(args.package, capabilities, args.runs, work)
             rows += [Row(name, state, tuple(seconds)) for state, seconds in times.items()]
+            if args.nvcc:
+                rows.append(Row(name, "nvcc", tuple(measure_nvcc(args.nvcc, capabilities, args.runs, work))))
     print_rows(rows)
     one, five = (statistics.median(row.seconds) for row in rows if row.state == "cold")
     print(f"5 capabilities / 1 capability, cold: {five / one:.2f}")
+    if args.nvcc:
+        theirs = statistics.median(rows[-1].seconds)
+        print(f"5 capabilities, cold, whole wheel / nvcc's fatbin alone: {five / theirs:.2f}")
     if args.json:
         result = {"hardware": hardware, "rows": [asdict(row) for row in rows]}
         args.json.write_text(json.dumps(result, indent=2) + "\n", "utf-8")
