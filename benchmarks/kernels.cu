@@ -1,6 +1,7 @@
 // The kernels of sample_ext/kernels as one writes them in CUDA C++: the same algorithms, 16-byte loads
 // and geometry. A slice in Rust is two parameters here, a pointer and its length, as in the Rust ABI.
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include <cfloat>
@@ -95,113 +96,185 @@ extern "C" __global__ void saxpy(
     store(y, y_length, start, result);
 }
 
-// Packs of a row that a thread keeps in registers, so that most rows are loaded once only.
-constexpr int KEPT = 4;
+__device__ float to_float(float value) { return value; }
+__device__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ float to_float(__half value) { return __half2float(value); }
 
-// One thread's part of a row: every so-many-th pack, so that neighbours load neighbouring packs.
+template <typename T>
+__device__ T from_float(float value);
+template <>
+__device__ float from_float(float value) { return value; }
+template <>
+__device__ __nv_bfloat16 from_float(float value) { return __float2bfloat16(value); }
+template <>
+__device__ __half from_float(float value) { return __float2half(value); }
+
+struct Identity {
+    __device__ float operator()(float value) const { return value; }
+};
+
+// One thread's part of a row: every so-many-th pack of N elements, so that neighbours load neighbouring
+// packs. KEPT packs stay in registers, as float, so that most rows are loaded once only.
+template <typename T, int N, int KEPT>
 struct Share {
-    const float* row;
+    const T* row;
     usize columns;
-    float fill;
+    T fill;
     usize start, step;
-    Pack<float, 4> kept[KEPT];
+    float kept[KEPT][N];
 
-    __device__ Share(const float* row, usize columns, float fill)
-        : row(row), columns(columns), fill(fill), start(4 * threadIdx.x), step(4 * blockDim.x) {
+    __device__ Share(const T* row, usize columns, T fill)
+        : row(row), columns(columns), fill(fill), start(N * threadIdx.x), step(N * blockDim.x) {
 #pragma unroll
         for (int i = 0; i < KEPT; ++i) {
-            kept[i] = load<4>(row, columns, start + i * step, fill);
+            const auto pack = load<N>(row, columns, start + i * step, fill);
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                kept[i][k] = to_float(pack.element[k]);
+            }
         }
     }
 
-    template <typename Combine>
-    __device__ float fold(float result, Combine combine) const {
-        const auto add = [&](const Pack<float, 4>& pack) {
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                result = combine(result, pack.element[k]);
-            }
-        };
+    // Changes the elements that are kept; those loaded again must then be given the same `change`.
+    template <typename Change>
+    __device__ void map(Change change) {
 #pragma unroll
         for (int i = 0; i < KEPT; ++i) {
-            add(kept[i]);
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                kept[i][k] = change(kept[i][k]);
+            }
+        }
+    }
+
+    template <typename Combine, typename Change = Identity>
+    __device__ float fold(float result, Combine combine, Change change = {}) const {
+#pragma unroll
+        for (int i = 0; i < KEPT; ++i) {
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                result = combine(result, kept[i][k]);
+            }
         }
         for (usize at = start + KEPT * step; at < columns; at += step) {
-            add(load<4>(row, columns, at, fill));
+            const auto pack = load<N>(row, columns, at, fill);
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                result = combine(result, change(to_float(pack.element[k])));
+            }
         }
         return result;
     }
 
-    template <typename Change>
-    __device__ void store_to(float* target, Change change) const {
+    // `finish(index of the element in its row, value)` of every element goes to `target`.
+    template <typename Finish, typename Change = Identity>
+    __device__ void store_to(T* target, Finish finish, Change change = {}) const {
 #pragma unroll
         for (int i = 0; i < KEPT; ++i) {
-            store(target, columns, start + i * step, change(start + i * step, kept[i]));
+            put(target, start + i * step, kept[i], finish);
         }
         for (usize at = start + KEPT * step; at < columns; at += step) {
-            store(target, columns, at, change(at, load<4>(row, columns, at, fill)));
+            const auto pack = load<N>(row, columns, at, fill);
+            float values[N];
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                values[k] = change(to_float(pack.element[k]));
+            }
+            put(target, at, values, finish);
         }
     }
+
+    template <typename Finish>
+    __device__ void put(T* target, usize at, const float (&values)[N], Finish finish) const {
+        const auto finished = finish(at);
+        Pack<T, N> pack;
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            pack.element[k] = from_float<T>(finished(k, values[k]));
+        }
+        store(target, columns, at, pack);
+    }
 };
+
+template <typename T, int N, int KEPT>
+__device__ void rmsnorm_row(const T* x, usize x_stride, const T* weight, usize columns, T* y, float eps) {
+    __shared__ float partial[32];
+    const usize row = blockIdx.x;
+    const Share<T, N, KEPT> share(x + row * x_stride, columns, from_float<T>(0.0f));
+    const float squares = share.fold(0.0f, [](float sum, float value) { return sum + value * value; });
+    const float mean = reduce_block(squares, partial, Sum{}) / static_cast<float>(columns);
+    const float scale = rsqrtf(mean + eps);
+    share.store_to(y + row * columns, [&](usize at) {
+        const auto weights = load<N>(weight, columns, at, from_float<T>(0.0f));
+        return [=](int k, float value) { return value * scale * to_float(weights.element[k]); };
+    });
+}
 
 extern "C" __global__ void __launch_bounds__(512) rmsnorm(
     const float* __restrict__ x, usize x_stride, const float* __restrict__ weight, usize columns,
     float* __restrict__ y, float eps) {
-    __shared__ float partial[32];
-    const usize row = blockIdx.x;
-    const Share share(x + row * x_stride, columns, 0.0f);
-    const float squares = share.fold(0.0f, [](float sum, float value) { return sum + value * value; });
-    const float mean = reduce_block(squares, partial, Sum{}) / static_cast<float>(columns);
-    const float scale = rsqrtf(mean + eps);
-    share.store_to(y + row * columns, [&](usize at, const Pack<float, 4>& values) {
-        const auto weights = load<4>(weight, columns, at, 0.0f);
-        Pack<float, 4> result;
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            result.element[k] = values.element[k] * scale * weights.element[k];
-        }
-        return result;
-    });
+    rmsnorm_row<float, 4, 4>(x, x_stride, weight, columns, y, eps);
 }
 
-extern "C" __global__ void __launch_bounds__(512) softmax(
-    const float* __restrict__ x, float* __restrict__ y, usize columns) {
+extern "C" __global__ void __launch_bounds__(512) rmsnorm_bf16(
+    const __nv_bfloat16* __restrict__ x, usize x_stride, const __nv_bfloat16* __restrict__ weight,
+    usize columns, __nv_bfloat16* __restrict__ y, float eps) {
+    rmsnorm_row<__nv_bfloat16, 8, 4>(x, x_stride, weight, columns, y, eps);
+}
+
+template <typename T, int N, int KEPT>
+__device__ void softmax_row(const T* x, T* y, usize columns) {
     __shared__ float maxima[32], sums[32];
-    const Share share(x + blockIdx.x * columns, columns, -INFINITY);
+    Share<T, N, KEPT> share(x + blockIdx.x * columns, columns, from_float<T>(-INFINITY));
     const float max =
         reduce_block(share.fold(-FLT_MAX, [](float a, float b) { return fmaxf(a, b); }), maxima, Max{});
+    const auto exponential = [=](float value) { return expf(value - max); };
+    share.map(exponential);
     const float sum =
-        reduce_block(share.fold(0.0f, [&](float sum, float value) { return sum + expf(value - max); }),
-                     sums, Sum{});
+        reduce_block(share.fold(0.0f, [](float a, float b) { return a + b; }, exponential), sums, Sum{});
     const float scale = 1.0f / sum;
-    share.store_to(y + blockIdx.x * columns, [&](usize, const Pack<float, 4>& values) {
-        Pack<float, 4> result;
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            result.element[k] = expf(values.element[k] - max) * scale;
-        }
-        return result;
-    });
+    const auto scaled = [=](usize) { return [=](int, float value) { return value * scale; }; };
+    share.store_to(y + blockIdx.x * columns, scaled, exponential);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) silu_and_mul(
-    const __half* __restrict__ x, __half* __restrict__ y, usize columns) {
+extern "C" __global__ void __launch_bounds__(1024) softmax(
+    const float* __restrict__ x, float* __restrict__ y, usize columns) {
+    softmax_row<float, 4, 8>(x, y, columns);
+}
+
+extern "C" __global__ void __launch_bounds__(1024) softmax_bf16(
+    const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y, usize columns) {
+    softmax_row<__nv_bfloat16, 8, 4>(x, y, columns);
+}
+
+template <typename T>
+__device__ void silu_and_mul_row(const T* x, T* y, usize columns) {
     const usize row = blockIdx.x;
-    const __half zero = __ushort_as_half(0);
+    const T zero = from_float<T>(0.0f);
     const unsigned packs = static_cast<unsigned>((columns + 7) / 8);
     for (unsigned pack = threadIdx.x; pack < packs; pack += THREADS) {
         const usize start = 8 * static_cast<usize>(pack);
         const auto gates = load<8>(x + 2 * row * columns, columns, start, zero);
         const auto values = load<8>(x + (2 * row + 1) * columns, columns, start, zero);
-        Pack<__half, 8> result;
+        Pack<T, 8> result;
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-            const float gate = __half2float(gates.element[k]);
+            const float gate = to_float(gates.element[k]);
             const float silu = __fdividef(gate, 1.0f + expf(-gate));
-            result.element[k] = __float2half(silu * __half2float(values.element[k]));
+            result.element[k] = from_float<T>(silu * to_float(values.element[k]));
         }
         store(y + row * columns, columns, start, result);
     }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) silu_and_mul_f16(
+    const __half* __restrict__ x, __half* __restrict__ y, usize columns) {
+    silu_and_mul_row(x, y, columns);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) silu_and_mul_bf16(
+    const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y, usize columns) {
+    silu_and_mul_row(x, y, columns);
 }
 
 constexpr int SIDE = 64;

@@ -2,6 +2,7 @@
 //! a time where addresses allow it.
 
 mod block;
+mod element;
 mod reduce_sum;
 mod rmsnorm;
 mod row;

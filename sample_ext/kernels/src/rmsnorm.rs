@@ -1,9 +1,9 @@
-use core::slice;
+use core::{array, slice};
 
 use rustcuda_device::prelude::*;
 
 use crate::block::{self, PerWarp};
-use crate::row::Share;
+use crate::row::{self, Share};
 
 /// Divides each row of `x` by its root mean square and multiplies it by `weight`.
 ///
@@ -16,25 +16,25 @@ use crate::row::Share;
 pub unsafe fn rmsnorm(x: *const f32, x_stride: usize, weight: &[f32], y: *mut f32, eps: f32) {
     static mut PARTIAL: PerWarp = SharedArray::UNINIT;
 
-    let (row, columns) = (thread::blockIdx_x() as usize, weight.len());
+    let (index, columns) = (thread::blockIdx_x() as usize, weight.len());
     // SAFETY: the caller passes whole rows, and a block has its row of `y` for itself.
     unsafe {
-        let x = slice::from_raw_parts(x.add(row * x_stride), columns);
-        let mut y = DisjointSlice::from_raw_parts(y.add(row * columns), columns);
+        let x = slice::from_raw_parts(x.add(index * x_stride), columns);
+        let mut y = DisjointSlice::from_raw_parts(y.add(index * columns), columns);
 
-        let share = Share::load(x, 0.0);
+        let share = Share::<f32, 4, 4, _>::load(x, 0.0);
         // The weights are needed after the sum only. From 9.0 on one thread can have them all fetched
         // meanwhile; the first block's are there for the others too.
         #[cfg(cuda_arch = "90")]
-        if row == 0 && thread::threadIdx_x() == 0 {
+        if index == 0 && thread::threadIdx_x() == 0 {
             rustcuda_device::bulk::prefetch(weight);
         }
         let squares = share.fold(0.0, |sum, value| sum + value * value);
         let mean = block::sum(squares, &raw mut PARTIAL) / columns as f32;
         let scale = (mean + eps).rsqrt();
         share.store(&mut y, |at, x| {
-            let weight = F32x4::load(weight, at, 0.0);
-            F32x4::from_fn(|k| x[k] * scale * weight[k])
+            let weight: [f32; 4] = row::load(weight, at, 0.0);
+            array::from_fn(|k| x[k] * scale * weight[k])
         });
     }
 }

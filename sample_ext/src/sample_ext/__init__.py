@@ -112,8 +112,8 @@ def _blocks(elements: int, elements_per_block: int) -> int:
 
 
 def _row_threads(columns: int) -> int:
-    """Threads for a row: one for every 16 elements, in whole warps."""
-    return min(512, 32 * _blocks(columns, 32 * 16))
+    """Threads for a row: one for every 32 elements, in whole warps."""
+    return min(1024, 32 * _blocks(columns, 32 * 32))
 
 
 def _columns(function: str, x: torch.Tensor) -> int:
