@@ -1,4 +1,8 @@
-/// What the elements of a row can be; computed with as f32.
+//! The types that a row's elements can have.
+
+use rustcuda_device::prelude::*;
+
+/// A float in memory; computed with as f32.
 pub trait Element: Copy {
     const ZERO: Self;
     const NEG_INFINITY: Self;
@@ -7,17 +11,29 @@ pub trait Element: Copy {
     fn from_f32(value: f32) -> Self;
 }
 
-impl Element for f32 {
-    const ZERO: Self = 0.0;
-    const NEG_INFINITY: Self = f32::NEG_INFINITY;
+macro_rules! elements {
+    ($($type:ty: $zero:expr, $to_f32:expr, $from_f32:expr;)*) => {
+        $(
+            impl Element for $type {
+                const ZERO: Self = $zero;
+                const NEG_INFINITY: Self = <$type>::NEG_INFINITY;
 
-    #[inline(always)]
-    fn to_f32(self) -> f32 {
-        self
-    }
+                #[inline(always)]
+                fn to_f32(self) -> f32 {
+                    $to_f32(self)
+                }
 
-    #[inline(always)]
-    fn from_f32(value: f32) -> Self {
-        value
-    }
+                #[inline(always)]
+                fn from_f32(value: f32) -> Self {
+                    $from_f32(value)
+                }
+            }
+        )*
+    };
+}
+
+elements! {
+    f32: 0.0, |value| value, |value| value;
+    f16: 0.0, |value| value as f32, |value| value as f16;
+    bf16: bf16::ZERO, bf16::to_f32, bf16::from_f32;
 }

@@ -1,9 +1,14 @@
-use core::slice;
+use core::{array, slice};
 
 use rustcuda_device::math::fast_divide;
 use rustcuda_device::prelude::*;
 
+use crate::element::Element;
+use crate::row;
+
 const THREADS: u32 = 256;
+/// Elements of two bytes that are loaded and stored at once.
+const PACK: usize = 8;
 
 /// Multiplies `silu` of the first half of each row of `x` by the second half.
 ///
@@ -11,27 +16,26 @@ const THREADS: u32 = 256;
 /// `silu(v)` is `v / (1 + exp(-v))`, computed in f32.
 ///
 /// Launch: one block of 256 threads a row.
-#[kernel(launch_bounds(THREADS))]
-pub unsafe fn silu_and_mul(x: *const f16, y: *mut f16, columns: usize) {
-    let row = thread::blockIdx_x() as usize;
+#[kernel(f16, bf16, launch_bounds(THREADS))]
+pub unsafe fn silu_and_mul<T: Element>(x: *const T, y: *mut T, columns: usize) {
+    let index = thread::blockIdx_x() as usize;
     // SAFETY: the caller passes whole rows, and a block has its row of `y` for itself.
     let (gate, value, mut y) = unsafe {
         (
-            slice::from_raw_parts(x.add(2 * row * columns), columns),
-            slice::from_raw_parts(x.add((2 * row + 1) * columns), columns),
-            DisjointSlice::from_raw_parts(y.add(row * columns), columns),
+            slice::from_raw_parts(x.add(2 * index * columns), columns),
+            slice::from_raw_parts(x.add((2 * index + 1) * columns), columns),
+            DisjointSlice::from_raw_parts(y.add(index * columns), columns),
         )
     };
-    let packs = columns.div_ceil(8) as u32;
+    let packs = columns.div_ceil(PACK) as u32;
     for pack in (thread::threadIdx_x()..packs).step_by(THREADS as usize) {
-        let start = 8 * pack as usize;
-        let gate = F16x8::load(gate, start, 0.0);
-        let value = F16x8::load(value, start, 0.0);
-        let product = F16x8::from_fn(|k| {
-            let gate = gate[k] as f32;
-            (fast_divide(gate, 1.0 + (-gate).exp()) * value[k] as f32) as f16
-        });
+        let start = PACK * pack as usize;
+        let gate: [f32; PACK] = row::load(gate, start, T::ZERO);
+        let value: [f32; PACK] = row::load(value, start, T::ZERO);
+        let product: [f32; PACK] =
+            array::from_fn(|k| fast_divide(gate[k], 1.0 + (-gate[k]).exp()) * value[k]);
+        let product = Pack::<T, PACK>::from_fn(|k| T::from_f32(product[k]));
         // SAFETY: no other thread has this `start`.
-        product.store(unsafe { y.chunk_unchecked_mut::<8>(start) });
+        product.store(unsafe { y.chunk_unchecked_mut::<PACK>(start) });
     }
 }

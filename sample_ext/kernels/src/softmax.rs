@@ -21,6 +21,16 @@ pub unsafe fn softmax(x: *const f32, y: *mut f32, columns: usize) {
     unsafe { softmax_row::<f32, 4, 8>(x, y, columns, &raw mut MAXIMA, &raw mut SUMS) }
 }
 
+/// `softmax` of bf16, computed in f32.
+#[kernel(launch_bounds(1024))]
+pub unsafe fn softmax_bf16(x: *const bf16, y: *mut bf16, columns: usize) {
+    static mut MAXIMA: PerWarp = SharedArray::UNINIT;
+    static mut SUMS: PerWarp = SharedArray::UNINIT;
+
+    // SAFETY: passed on.
+    unsafe { softmax_row::<bf16, 8, 4>(x, y, columns, &raw mut MAXIMA, &raw mut SUMS) }
+}
+
 #[inline(always)]
 unsafe fn softmax_row<T: Element, const N: usize, const KEPT: usize>(
     x: *const T,
