@@ -24,6 +24,7 @@
     feature(
         asm_experimental_arch,
         f16,
+        abi_unadjusted,
         link_llvm_intrinsics,
         repr_simd,
         stdarch_nvptx
@@ -39,6 +40,7 @@ pub mod bulk;
 pub mod disjoint;
 mod intrinsics;
 pub mod math;
+pub mod ops;
 pub mod pack;
 mod panic;
 pub mod record;
