@@ -35,6 +35,7 @@
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused))]
 #![warn(missing_docs)]
 
+pub mod atomic;
 #[cfg(cuda_arch = "90")]
 pub mod bulk;
 pub mod disjoint;
