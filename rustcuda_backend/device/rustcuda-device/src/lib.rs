@@ -36,9 +36,10 @@
 #![warn(missing_docs)]
 
 pub mod atomic;
-#[cfg(cuda_arch = "90")]
+pub mod barrier;
 pub mod bulk;
 pub mod disjoint;
+pub mod fence;
 mod intrinsics;
 pub mod math;
 pub mod ops;
@@ -50,7 +51,9 @@ pub mod shared;
 pub mod thread;
 pub mod warp;
 
+pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
 pub use disjoint::DisjointSlice;
+pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use math::FloatExt;
 pub use pack::Pack;
 pub use rustcuda_macros::{kernel, launch_bounds};
