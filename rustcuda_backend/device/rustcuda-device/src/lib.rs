@@ -24,6 +24,7 @@
     feature(
         asm_experimental_arch,
         f16,
+        abi_unadjusted,
         link_llvm_intrinsics,
         repr_simd,
         stdarch_nvptx
@@ -34,19 +35,25 @@
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused))]
 #![warn(missing_docs)]
 
-#[cfg(cuda_arch = "90")]
+pub mod atomic;
+pub mod barrier;
 pub mod bulk;
 pub mod disjoint;
+pub mod fence;
 mod intrinsics;
 pub mod math;
+pub mod ops;
 pub mod pack;
 mod panic;
 pub mod record;
+pub mod requires;
 pub mod shared;
 pub mod thread;
 pub mod warp;
 
+pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
 pub use disjoint::DisjointSlice;
+pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use math::FloatExt;
 pub use pack::Pack;
 pub use rustcuda_macros::{kernel, launch_bounds};
