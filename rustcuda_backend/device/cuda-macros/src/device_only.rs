@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use proc_macro::{Group, TokenStream, TokenTree};
+use proc_macro::{Group, Literal, TokenStream, TokenTree};
 
 use crate::import::{Import, imports};
 use crate::item::{self, Item, Kind, mentioned};
@@ -30,7 +30,12 @@ const STD: &str = "extern crate core as std;";
 /// In place of the standard prelude: that and the methods of floats, for all modules.
 const PRELUDE: &str = "#[prelude_import] use ::cuda_device::std_prelude::*;";
 
-pub fn device_only(tokens: TokenStream) -> TokenStream {
+/// Tells rustc that a file was read.
+const READ: &str = "const _: &[u8] = include_bytes!($path);";
+/// Links a crate whose kernels belong to the module.
+const LINK: &str = "extern crate $name as _;";
+
+pub fn device_only(linked: TokenStream, tokens: TokenStream) -> TokenStream {
     let (inner, items) = item::split(tokens);
     let mut nodes = nodes(items, false);
     let scope = Scope::of(&nodes);
@@ -38,6 +43,9 @@ pub fn device_only(tokens: TokenStream) -> TokenStream {
     while mark(&mut nodes, &scope, &mut needed) {}
     let mut kept = inner;
     kept.extend(fill(STD, &[]));
+    for name in linked.into_iter().filter(|token| punct(token).is_none()) {
+        kept.extend(fill(LINK, &[("name", name.into())]));
+    }
     kept.extend(emit(nodes, &needed, &scope));
     kept
 }
@@ -56,8 +64,8 @@ struct Node {
 struct Module {
     inner: TokenStream,
     nodes: Vec<Node>,
-    /// `mod name;`, with its content in another file.
-    is_file: bool,
+    /// Where its content is, if it is `mod name;`.
+    file: Option<PathBuf>,
 }
 
 /// What the crate's names stand for.
@@ -96,15 +104,19 @@ fn attribute_tokens(item: &Item) -> impl Iterator<Item = TokenTree> {
 }
 
 fn module(item: &Item, in_device_module: bool) -> Option<Module> {
-    let content = match item.body() {
-        Some(group) => group.stream(),
-        None => std::fs::read_to_string(file_of(item)?).ok()?.parse().ok()?,
+    let (file, content) = match item.body() {
+        Some(group) => (None, group.stream()),
+        None => {
+            let file = file_of(item)?;
+            let content = std::fs::read_to_string(&file).ok()?.parse().ok()?;
+            (Some(file), content)
+        }
     };
     let (inner, items) = item::split(content);
     Some(Module {
         inner,
         nodes: nodes(items, in_device_module || is_device_module(item)),
-        is_file: item.body().is_none(),
+        file,
     })
 }
 
@@ -334,9 +346,7 @@ fn emit(nodes: Vec<Node>, needed: &HashSet<String>, scope: &Scope) -> TokenStrea
         if item.has_attribute(&["prelude_import"]) {
             tokens.extend(fill(PRELUDE, &[]));
         } else if let Some(module) = children {
-            if is_kept {
-                tokens.extend(emit_module(item, module, needed, scope));
-            }
+            tokens.extend(emit_module(item, is_kept, module, needed, scope));
         } else if item.kind == Kind::Import {
             for import in imports(&item) {
                 if is_wanted(&import, needed, scope) {
@@ -366,9 +376,10 @@ fn emit_module(item: Item, module: Module, needed: &HashSet<String>, scope: &Sco
         .attributes
         .into_iter()
         .flat_map(|attribute| attribute.tokens);
-    head.chain(item.tokens.into_iter().take(name))
-        .chain([group.into()])
-        .collect()
+    tokens.extend(head);
+    tokens.extend(item.tokens.into_iter().take(name));
+    tokens.extend([TokenTree::from(group)]);
+    tokens
 }
 
 fn is_device_module(item: &Item) -> bool {

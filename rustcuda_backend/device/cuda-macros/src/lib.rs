@@ -26,10 +26,12 @@ use proc_macro::TokenStream;
 /// The crate that expansions name.
 const ROOT: &str = "cuda_device";
 
-/// Cuts the host part out of a crate; the build sets it as the crate's first attribute.
+/// Cuts the host part out of a crate; the build sets it as an attribute of the whole crate.
+///
+/// Takes names of crates to be linked even if only the host part uses them: those with kernels.
 #[proc_macro_attribute]
-pub fn device_only(_: TokenStream, tokens: TokenStream) -> TokenStream {
-    device_only::device_only(tokens)
+pub fn device_only(linked: TokenStream, tokens: TokenStream) -> TokenStream {
+    device_only::device_only(linked, tokens)
 }
 
 /// Marks a module of kernels. Where the host part is cut away, that is all it does.
