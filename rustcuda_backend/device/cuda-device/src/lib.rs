@@ -6,7 +6,9 @@
 #![no_std]
 #![warn(missing_docs)]
 
-pub use cuda_macros::{cuda_module, device_only, kernel, launch_bounds};
+pub use cuda_macros::{
+    cooperative_launch, cuda_module, device, device_only, kernel, launch_bounds, launch_contract,
+};
 pub use rustcuda_device::*;
 
 /// What every module of a crate can use without asking, once its host part is cut away.

@@ -30,8 +30,9 @@ const STD: &str = "extern crate core as std;";
 /// In place of the standard prelude: that and the methods of floats, for all modules.
 const PRELUDE: &str = "#[prelude_import] use ::cuda_device::std_prelude::*;";
 
-/// Tells rustc that a file was read.
+/// Tells cargo, by rustc, to compile anew when a file changes that was read here.
 const READ: &str = "const _: &[u8] = include_bytes!($path);";
+
 /// Links a crate whose kernels belong to the module.
 const LINK: &str = "extern crate $name as _;";
 
@@ -363,9 +364,23 @@ fn emit(nodes: Vec<Node>, needed: &HashSet<String>, scope: &Scope) -> TokenStrea
 }
 
 /// A module with what is kept of it; where all of its file is, as it stands, for the sake of errors' places.
-fn emit_module(item: Item, module: Module, needed: &HashSet<String>, scope: &Scope) -> TokenStream {
-    if module.is_file && is_whole(&module.nodes, needed, scope) {
+fn emit_module(
+    item: Item,
+    is_kept: bool,
+    module: Module,
+    needed: &HashSet<String>,
+    scope: &Scope,
+) -> TokenStream {
+    if is_kept && module.file.is_some() && is_whole(&module.nodes, needed, scope) {
         return item.into_tokens();
+    }
+    let mut tokens = TokenStream::new();
+    if let Some(path) = module.file.as_ref().and_then(|file| file.to_str()) {
+        let path = TokenTree::from(Literal::string(path));
+        tokens.extend(fill(READ, &[("path", path.into())]));
+    }
+    if !is_kept {
+        return tokens;
     }
     let name = item.tokens.len() - 1;
     let mut content = module.inner;

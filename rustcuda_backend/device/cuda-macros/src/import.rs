@@ -4,7 +4,6 @@ use proc_macro::{TokenStream, TokenTree};
 
 use crate::item::Item;
 use crate::parameter::{punct, split_expressions};
-use crate::template::fill;
 
 /// One path that a `use` imports.
 pub struct Import {
@@ -28,23 +27,25 @@ impl Import {
 
     /// The `use` of this path alone, with the attributes and the visibility of the whole.
     pub fn into_tokens(self, whole: &Item) -> TokenStream {
-        let visibility = whole
+        let keyword = whole
             .tokens
             .iter()
-            .take_while(|token| token.to_string() != "use")
-            .cloned();
+            .position(|token| token.to_string() == "use");
         let attributes = whole
             .attributes
             .iter()
             .flat_map(|attribute| attribute.tokens.clone());
-        fill(
-            "$attributes $visibility use $path;",
-            &[
-                ("attributes", attributes.collect()),
-                ("visibility", visibility.collect()),
-                ("path", self.tokens.into_iter().collect()),
-            ],
-        )
+        attributes
+            .chain(
+                whole
+                    .tokens
+                    .iter()
+                    .take(keyword.map_or(0, |at| at + 1))
+                    .cloned(),
+            )
+            .chain(self.tokens)
+            .chain(whole.tokens.last().cloned())
+            .collect()
     }
 }
 

@@ -4,6 +4,7 @@
 //! expansions name `cuda_device`, the only one of the two that such a kernel crate depends on.
 
 #[path = "../../rustcuda-macros/src/bounds.rs"]
+#[allow(dead_code)] // `hand_to_kernel`, whose place that of `kernel` takes
 mod bounds;
 mod device_only;
 #[path = "../../rustcuda-macros/src/error.rs"]
@@ -14,6 +15,7 @@ mod expand;
 mod function;
 mod import;
 mod item;
+mod kernel;
 #[path = "../../rustcuda-macros/src/parameter.rs"]
 mod parameter;
 #[path = "../../rustcuda-macros/src/shared.rs"]
@@ -41,15 +43,36 @@ pub fn cuda_module(_: TokenStream, module: TokenStream) -> TokenStream {
 }
 
 /// Makes a function a kernel; see `rustcuda_device::kernel`.
+///
+/// Of a generic function it makes one kernel for each type that it is given, `scale_f32` of
+/// `#[kernel(f32)] fn scale<T>`; without types none.
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand::kernel(arguments, item).unwrap_or_else(error::Error::into_tokens)
+    kernel::kernel(arguments, item).unwrap_or_else(error::Error::into_tokens)
+}
+
+/// Marks a function that runs on the GPU, or a block of foreign ones.
+#[proc_macro_attribute]
+pub fn device(_: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::device(item)
 }
 
 /// Promises how a kernel is launched; see `rustcuda_device::launch_bounds`.
 #[proc_macro_attribute]
 pub fn launch_bounds(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    bounds::hand_to_kernel(arguments, item).unwrap_or_else(error::Error::into_tokens)
+    kernel::hand_to_kernel("launch_bounds", arguments, item)
+}
+
+/// Describes a kernel's launches. Of it the block's size is in the PTX; the rest is for the host.
+#[proc_macro_attribute]
+pub fn launch_contract(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::hand_to_kernel("launch_contract", arguments, item)
+}
+
+/// Says that all blocks of a launch run at once, which the host's launch asks for.
+#[proc_macro_attribute]
+pub fn cooperative_launch(_: TokenStream, item: TokenStream) -> TokenStream {
+    item
 }
 
 /// Implements `cuda_core::DeviceCopy`.
