@@ -62,10 +62,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 # What came with a capability: kernels that its image has, and that of the capability before has not.
 NEW = {
     "7.5": set[str](),
-    "8.0": set[str](),
+    "8.0": {"warp_redux"},
     "8.6": set[str](),
     "8.9": set[str](),
-    "9.0": set[str](),
+    "9.0": {"warp_elect"},
     "10.0": set[str](),
 }
 

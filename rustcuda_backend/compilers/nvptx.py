@@ -165,6 +165,9 @@ class NvptxCompiler:
     def _rustc_flags(self, capability: Capability) -> Iterator[str]:
         yield f"--sysroot={self.sysroot}"
         yield f"-Ctarget-cpu={capability.sm}"
+        if capability.base < (7, 5):
+            # LLVM says PTX 6.0 for sm_70 and 6.1 for sm_72, and activemask needs 6.2.
+            yield "-Ctarget-feature=+ptx63"
         if capability.base == (9, 0):
             # LLVM says PTX 7.8 for sm_90, and bulk copies need 8.0.
             yield "-Ctarget-feature=+ptx80"

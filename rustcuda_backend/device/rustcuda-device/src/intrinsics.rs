@@ -6,8 +6,10 @@
 /// Declares intrinsics; on a target that is no GPU, functions that panic.
 macro_rules! intrinsics {
     ($($link_name:literal fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        // What LLVM defines takes and returns values as they are, pairs among them.
         #[cfg(target_arch = "nvptx64")]
-        unsafe extern "C" {
+        #[allow(improper_ctypes)]
+        unsafe extern "unadjusted" {
             $(#[link_name = $link_name] pub fn $name($($parameter: $type),*) $(-> $result)?;)*
         }
         $(
@@ -35,7 +37,6 @@ pub(crate) use ptx;
 
 intrinsics! {
     "llvm.nvvm.barrier.cta.sync.aligned.all" fn barrier_all(barrier: u32);
-    "llvm.nvvm.bar.warp.sync" fn warp_barrier(mask: u32);
     "llvm.nvvm.membar.cta" fn fence_block();
     "llvm.nvvm.membar.gl" fn fence_device();
     "llvm.nvvm.membar.sys" fn fence_system();
@@ -52,16 +53,6 @@ intrinsics! {
     "llvm.nvvm.read.ptx.sreg.nctaid.x" fn grid_size_x() -> u32;
     "llvm.nvvm.read.ptx.sreg.nctaid.y" fn grid_size_y() -> u32;
     "llvm.nvvm.read.ptx.sreg.nctaid.z" fn grid_size_z() -> u32;
-    "llvm.nvvm.read.ptx.sreg.laneid" fn lane() -> u32;
-
-    "llvm.nvvm.shfl.sync.idx.i32" fn shuffle_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
-    "llvm.nvvm.shfl.sync.bfly.i32" fn shuffle_xor(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
-    "llvm.nvvm.shfl.sync.down.i32" fn shuffle_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
-    "llvm.nvvm.shfl.sync.up.i32" fn shuffle_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
-    "llvm.nvvm.vote.ballot.sync" fn ballot(mask: u32, predicate: bool) -> u32;
-    "llvm.nvvm.vote.all.sync" fn all(mask: u32, predicate: bool) -> bool;
-    "llvm.nvvm.vote.any.sync" fn any(mask: u32, predicate: bool) -> bool;
-    "llvm.nvvm.activemask" fn active_mask() -> u32;
 
     "llvm.sqrt.f32" fn sqrt_f32(x: f32) -> f32;
     "llvm.sqrt.f64" fn sqrt_f64(x: f64) -> f64;

@@ -24,6 +24,7 @@
     feature(
         asm_experimental_arch,
         f16,
+        abi_unadjusted,
         link_llvm_intrinsics,
         repr_simd,
         stdarch_nvptx
@@ -34,14 +35,17 @@
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused))]
 #![warn(missing_docs)]
 
+pub mod atomic;
 #[cfg(cuda_arch = "90")]
 pub mod bulk;
 pub mod disjoint;
 mod intrinsics;
 pub mod math;
+pub mod ops;
 pub mod pack;
 mod panic;
 pub mod record;
+pub mod requires;
 pub mod shared;
 pub mod thread;
 pub mod warp;

@@ -1,3 +1,17 @@
 //! A kernel for every function of rustcuda-device: a module here for a module there.
 
 mod thread;
+mod warp;
+
+use rustcuda_device::thread::{blockDim_x, blockIdx_x, threadIdx_x};
+
+/// Writes a thread's results into its row of `out`, which has `N` columns.
+///
+/// # Safety
+///
+/// `out` must have a row for each thread of the grid.
+unsafe fn store<T, const N: usize>(out: *mut T, values: [T; N]) {
+    let row = (blockIdx_x() * blockDim_x() + threadIdx_x()) as usize;
+    // SAFETY: promised by the caller; no other thread has this row.
+    unsafe { out.cast::<[T; N]>().add(row).write(values) }
+}
