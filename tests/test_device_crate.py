@@ -351,6 +351,44 @@ unsafe fn staged(x: *const f32, y: *mut f32) {
     assert "bulk" in older.stderr
 
 
+NEEDS_AMPERE = """
+use rustcuda_device::requires::{Gpu, Has80};
+fn new() -> u32 where for<'pass> Gpu<'pass>: Has80 { 80 }
+struct Thing;
+impl Thing { fn newer(&self) -> u32 where for<'pass> Gpu<'pass>: Has80 { new() + 1 } }
+"""
+
+
+@pytest.mark.parametrize("call", ["new()", "Thing.newer()"])
+def test_what_a_gpu_lacks_is_an_error_that_names_the_capability(
+    kernels: Kernels, snippet: Snippet, call: str
+) -> None:
+    source = snippet(f"{NEEDS_AMPERE}#[kernel] unsafe fn k(x: *mut u32) {{\nunsafe {{ *x = {call} }} }}")
+    kernels.compile(source, Capability(8, 0))
+    kernels.compile(source, Capability(8, 6))
+    older = kernels.rustc(source, Capability(7, 5))
+    assert not older.ok
+    assert "error[E0277]: this needs capability 8.0\n" in older.stderr
+    assert 'put it under #[cfg(cuda_arch = "80")]' in older.stderr
+    assert "snippet.rs:8:" in older.stderr
+
+
+def test_what_a_gpu_lacks_may_stand_under_its_capability(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet(
+        NEEDS_AMPERE
+        + """
+#[kernel] unsafe fn k(x: *mut u32) {
+    #[cfg(cuda_arch = "80")]
+    unsafe { *x = Thing.newer() }
+    #[cfg(not(cuda_arch = "80"))]
+    unsafe { *x = 75 }
+}
+"""
+    )
+    assert "81" in body(kernels.compile(source, Capability(8, 0)), "k")
+    assert "75" in body(kernels.compile(source, Capability(7, 5)), "k")
+
+
 def test_shared_memory_of_no_bytes_is_refused(kernels: Kernels, snippet: Snippet) -> None:
     source = snippet("""#[kernel] unsafe fn k(x: *mut f32) { unsafe {
         static mut T: SharedArray<f32, 0> = SharedArray::UNINIT; *x = T[0] } }""")

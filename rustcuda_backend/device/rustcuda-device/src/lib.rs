@@ -42,6 +42,7 @@ pub mod math;
 pub mod pack;
 mod panic;
 pub mod record;
+pub mod requires;
 pub mod shared;
 pub mod thread;
 pub mod warp;
