@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import filelock
-
-from rustcuda_backend import cache, process, session
+from rustcuda_backend import compatible, process, session
+from rustcuda_backend.crate_sources import read_manifest
+from rustcuda_backend.device_crates import DEVICE_CRATE, lend, lend_device_crate, make_ignored
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.rust import TARGET, RustToolchain
 from rustcuda_backend.settings import Settings
-
-DEVICE_CRATE = "rustcuda-device"
-_DEVICE_SOURCES = Path(__file__).parent / "device"
-_DEVICE_CRATES = ("rustcuda-device", "rustcuda-macros")
 
 
 @dataclass(frozen=True)
@@ -41,6 +35,9 @@ class Crate:
         cargo_arguments: What every cargo call for it gets: features, locked, offline, the patch.
         outside: Names of the crates named by path that are outside the workspace. cargo writes where
             they are into their symbols, so that other folders make other code.
+        device_only: Names of the packages written for cuda-oxide, whose host part is cut away: this one
+            first, then those that it names by path; empty where it is written for us.
+        linked: Crate names of those but the first.
     """
 
     directory: Path
@@ -53,6 +50,8 @@ class Crate:
     has_host_part: bool
     cargo_arguments: tuple[str, ...]
     outside: tuple[str, ...] = ()
+    device_only: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
 
     @property
     def passes_directory(self) -> Path:
@@ -96,6 +95,10 @@ def load_crate(
     outline = _metadata(toolchain, directory, (*common, "--no-deps"), environ)
     workspace = Path(outline["workspace_root"])
     _check_lock(workspace)
+    package = _package_at(outline, directory)
+    find = _finder(outline, common, toolchain, environ)
+    if compatible.applies(package, find):
+        return _load_staged(package, find, outline, settings, toolchain, environ)
     if _depends_on_device(outline):
         common += lend_device_crate(workspace, directory)
     features = ("--features", ",".join(settings.features)) if settings.features else ()
@@ -114,6 +117,71 @@ def load_crate(
         has_host_part=_has_host_part(metadata),
         cargo_arguments=arguments,
         outside=_outside(metadata, workspace),
+    )
+
+
+def _finder(
+    outline: dict[str, Any], common: Sequence[str], toolchain: RustToolchain, environ: Mapping[str, str]
+) -> Callable[[Path], dict[str, Any]]:
+    """What reads the package in a folder, which may be outside the workspace."""
+    known: dict[Path, dict[str, Any]] = {
+        Path(package["manifest_path"]).parent: package for package in outline["packages"]
+    }
+
+    def find(folder: Path) -> dict[str, Any]:
+        if folder in known:
+            return known[folder]
+        return _package_at(_metadata(toolchain, folder, (*common, "--no-deps"), environ), folder)
+
+    return find
+
+
+def _load_staged(
+    package: dict[str, Any],
+    find: Callable[[Path], dict[str, Any]],
+    outline: dict[str, Any],
+    settings: Settings,
+    toolchain: RustToolchain,
+    environ: Mapping[str, str],
+) -> Crate:
+    """A crate written for cuda-oxide, by the workspace that is written for it."""
+    directory = Path(package["manifest_path"]).parent
+    workspace = Path(outline["workspace_root"])
+    folder = workspace / "target" / "rustcuda" / "cuda-device" / package["name"]
+    make_ignored(workspace / "target" / "rustcuda")
+    folder.mkdir(parents=True, exist_ok=True)
+    lend(compatible.DEVICE_CRATES, folder / "device")
+    features = ("--features", ",".join(settings.features)) if settings.features else ()
+    offline = ("--offline",) if settings.offline else ()
+
+    def describe(manifest: Path) -> dict[str, Any]:
+        asked = ("--manifest-path", str(manifest), *features, *offline, "--filter-platform", TARGET)
+        return _metadata(toolchain, directory, asked, environ)
+
+    staged = compatible.stage(package, find, workspace, folder, describe)
+    metadata = describe(staged.manifest)
+    if settings.locked and (
+        missing := compatible.unlocked(metadata, read_manifest(workspace / "Cargo.lock"))
+    ):
+        raise CompileError(
+            f"Cargo.lock does not have {', '.join(missing)}, and 'locked' forbids to add what it lacks",
+            where=str(workspace / "Cargo.lock"),
+            hint="run cargo update --workspace, or unset 'locked'",
+        )
+    source = Path(staged.target["src_path"])
+    return Crate(
+        directory=directory,
+        package=package["name"],
+        name=str(staged.target["name"]).replace("-", "_"),
+        workspace=workspace,
+        target_directory=Path(outline["target_directory"]),
+        graph=_graph(metadata),
+        declares_no_std=_declares_no_std(source),
+        has_host_part=_has_host_part(metadata),
+        # The lock that goes with it was settled just now.
+        cargo_arguments=("--manifest-path", str(staged.manifest), *features, *offline, "--locked"),
+        device_only=staged.device_only,
+        linked=staged.linked,
     )
 
 
@@ -166,61 +234,6 @@ def _depends_on_device(outline: dict[str, Any]) -> bool:
         for package in outline["packages"]
         for dependency in package["dependencies"]
     )
-
-
-def device_version() -> str:
-    """The version of the device crates, which is one for both."""
-    manifest = (_DEVICE_SOURCES / DEVICE_CRATE / "Cargo.toml").read_text(encoding="utf-8")
-    return next(line.split('"')[1] for line in manifest.splitlines() if line.startswith("version = "))
-
-
-def lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
-    """Copies the device crates into the workspace; returns the arguments that patch them in.
-
-    Cargo writes the place of a crate outside the workspace into symbol names, so wheels would differ
-    from machine to machine; a relative place inside is the same everywhere.
-    """
-    target = workspace / "target" / "rustcuda" / "device"
-    sources = {
-        path.relative_to(_DEVICE_SOURCES): path.read_bytes()
-        for name in _DEVICE_CRATES
-        for path in sorted((_DEVICE_SOURCES / name).rglob("*"))
-        if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
-    }
-    make_ignored(target.parent)
-    with filelock.FileLock(target.with_name(".device.lock")):
-        if _files_in(target) != sources:
-            _copy_whole(sources, target)
-    patch = Path(os.path.relpath(target / DEVICE_CRATE, directory)).as_posix()
-    return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
-
-
-def make_ignored(folder: Path) -> None:
-    """Makes a folder for what builds leave, which git is to ignore whatever the project's .gitignore says."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / ".gitignore").exists():
-        cache.write_atomically(folder / ".gitignore", b"*\n")
-
-
-def _files_in(folder: Path) -> dict[Path, bytes]:
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def _copy_whole(sources: Mapping[Path, bytes], target: Path) -> None:
-    """Puts all of the sources in place at once: another build may be reading the old ones."""
-    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=".device."))
-    try:
-        for path, data in sources.items():
-            (scratch / path).parent.mkdir(parents=True, exist_ok=True)
-            (scratch / path).write_bytes(data)
-        scratch.chmod(0o755)
-        if target.exists():
-            old = Path(tempfile.mkdtemp(dir=target.parent, prefix=".old."))
-            target.replace(old / "device")
-            shutil.rmtree(old, ignore_errors=True)
-        scratch.replace(target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _package_at(metadata: dict[str, Any], directory: Path) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _named_crates(root: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
     """The crates that a crate's manifest, or its workspace's above it, names; with that manifest."""
     for place in (folder, *_above(root, folder)):
         manifest = place / "Cargo.toml"
-        content = _read(manifest)
+        content = read_manifest(manifest)
         if place != folder and "workspace" not in content:
             continue
         for path in _paths(content):
@@ -83,7 +83,7 @@ def _above(root: Path, folder: Path) -> list[Path]:
     return [place for place in folder.parents if place.is_relative_to(root)]
 
 
-def _read(manifest: Path) -> dict[str, Any]:
+def read_manifest(manifest: Path) -> dict[str, Any]:
     """A manifest's content; one that is missing or broken is for cargo to complain about."""
     try:
         content: dict[str, Any] = tomllib.loads(manifest.read_text(encoding="utf-8"))

@@ -11,8 +11,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from rustcuda_backend import process, rust, sysroot, toolkit
-from rustcuda_backend.crate import DEVICE_CRATE
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS, CudaVersion
+from rustcuda_backend.device_crates import DEVICE_CRATE
 from rustcuda_backend.diagnosis import Line
 from rustcuda_backend.errors import ToolError
 from rustcuda_backend.rust import RustToolchain

@@ -138,6 +138,11 @@ def build(
         for warning in plan.check_capabilities(listed, toolchain, tools):
             report.warn(warning)
         crate = load_crate(directory, settings, toolchain, {**environ, "RUSTC": str(toolchain.rustc)})
+        if crate.device_only:
+            report.note(
+                f"{crate.package} is written for cuda-oxide: its host part is cut away, "
+                "and stock rustc compiles the rest"
+            )
         if crate.outside and "SOURCE_DATE_EPOCH" in environ:
             report.warn(
                 f"the wheel depends on this folder's name, by {', '.join(crate.outside)}: crates that are "

@@ -14,7 +14,7 @@ from typing import Any
 
 from rustcuda_backend import cache
 from rustcuda_backend.capability import all_cfg_values
-from rustcuda_backend.crate import DEVICE_CRATE, device_version, lend_device_crate
+from rustcuda_backend.device_crates import DEVICE_CRATE, device_version, lend_device_crate
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.pyproject_edit import parsed, with_kernels
 

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 from rustcuda_backend import process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
-from rustcuda_backend.crate import Crate, make_ignored
+from rustcuda_backend.crate import Crate
+from rustcuda_backend.device_crates import make_ignored
 from rustcuda_backend.errors import CompileError
 from rustcuda_backend.ptx import RECORD_PREFIX, PtxModule
 from rustcuda_backend.report import Report
@@ -145,6 +146,8 @@ class NvptxCompiler:
 
     def _variables(self, build_pass: Pass) -> dict[str, str]:
         bootstrap = self.toolchain.bootstrap(self.crate.graph)
+        if self.crate.linked:
+            bootstrap = {"RUSTC_BOOTSTRAP": "1"}  # nothing less lets cargo take flags for single crates
         if self.environ.get("RUSTC_BOOTSTRAP") == "1":
             bootstrap = {}  # the user allows everything already
         return {
@@ -162,12 +165,8 @@ class NvptxCompiler:
     def _rustc_flags(self, capability: Capability) -> Iterator[str]:
         yield f"--sysroot={self.sysroot}"
         yield f"-Ctarget-cpu={capability.sm}"
-        if capability.base < (7, 5):
-            # LLVM says PTX 6.0 for sm_70 and 6.1 for sm_72, and activemask needs 6.2.
-            yield "-Ctarget-feature=+ptx63"
-        if capability.base == (9, 0):
-            # LLVM says PTX 7.8 for sm_90, and bulk copies need 8.0.
-            yield "-Ctarget-feature=+ptx80"
+        if feature := _ptx_feature(capability):
+            yield f"-Ctarget-feature={feature}"
         for value in capability.cfg_values():
             yield f'--cfg=cuda_arch="{value}"'
         quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
@@ -220,6 +219,10 @@ class NvptxCompiler:
         yield from ("--lib", f"--profile={profile}", f"--target={TARGET}")
         yield from ("--target-dir", build_pass.directory, f"--jobs={self.cargo_jobs}")
         yield from self.crate.cargo_arguments
+        for package in self.crate.device_only[1:]:
+            flags = json.dumps([*_crate_attributes(declares_no_std=False), *_device_only()])
+            yield from ("-Zprofile-rustflags", "--config")
+            yield f"profile.{profile}.package.{json.dumps(package)}.rustflags={flags}"
         for override in ('lto="fat"', "codegen-units=1", 'panic="abort"', f"debug={debug}"):
             yield from ("--config", f"profile.{profile}.{override}")
         yield from self.settings.cargo_args
@@ -227,11 +230,37 @@ class NvptxCompiler:
     def _crate_flags(self) -> tuple[str, ...]:
         """Flags for the kernel crate alone, not for its dependencies."""
         return (
-            f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})",
-            # Twice it would be an unused attribute, which the crate may deny.
-            *(() if self.crate.declares_no_std else ("-Zcrate-attr=no_std",)),
-            *("-Aduplicate_features", "-Aunused_features", "-Ainternal_features"),
+            *_crate_attributes(self.crate.declares_no_std),
+            *(_device_only(self.crate.linked) if self.crate.device_only else ()),
         )
+
+
+def _crate_attributes(declares_no_std: bool) -> Iterator[str]:
+    yield f"-Zcrate-attr=feature({','.join(CRATE_FEATURES)})"
+    if not declares_no_std:
+        # Twice it would be an unused attribute, which the crate may deny.
+        yield "-Zcrate-attr=no_std"
+    yield from ("-Aduplicate_features", "-Aunused_features", "-Ainternal_features")
+
+
+def _device_only(linked: Sequence[str] = ()) -> Iterator[str]:
+    """What cuts the host part out of a crate written for cuda-oxide.
+
+    Args:
+        linked: Crates to be linked although perhaps only the host part names them.
+    """
+    yield "-Zcrate-attr=feature(custom_inner_attributes,prelude_import,proc_macro_hygiene)"
+    yield f"-Zcrate-attr=cuda_device::device_only({','.join(linked)})"
+
+
+def _ptx_feature(capability: Capability) -> str:
+    """The PTX version that kernels need where LLVM's choice for the capability is lower; "" where it is not.
+
+    Cache hints need 7.4, bulk copies 8.0, and floats of 8 bits 8.1 on 8.9.
+    """
+    if capability.base in ((7, 0), (7, 2), (7, 5), (8, 0), (8, 6)):
+        return "+ptx74"
+    return {(8, 9): "+ptx81", (9, 0): "+ptx80"}.get(capability.base, "")
 
 
 def _messages(stdout: str) -> list[dict[str, Any]]:

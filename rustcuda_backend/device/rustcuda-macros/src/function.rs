@@ -45,7 +45,7 @@ pub fn split_attributes(item: TokenStream) -> (Vec<Attribute>, Vec<TokenTree>) {
     (attributes, tokens[at..].to_vec())
 }
 
-fn attribute(hash: TokenTree, group: &Group) -> Attribute {
+pub fn attribute(hash: TokenTree, group: &Group) -> Attribute {
     let inner: Vec<_> = group.stream().into_iter().collect();
     let is_path = |token: &TokenTree| match token {
         TokenTree::Ident(_) => true,

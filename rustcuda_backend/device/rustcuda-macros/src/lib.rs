@@ -12,6 +12,9 @@ mod template;
 
 use proc_macro::TokenStream;
 
+/// The crate that expansions name.
+const ROOT: &str = "rustcuda_device";
+
 /// Makes a function a kernel: an entry of the PTX module that Python can launch by its name.
 ///
 /// Parameters are numbers, `bool`, `*const T`, `*mut T`, `&[T]` and `DisjointSlice<T>`; the doc

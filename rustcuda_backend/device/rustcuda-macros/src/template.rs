@@ -1,8 +1,9 @@
 //! Rust source as text with holes, so that expansions can be read as the code they become.
 
-use proc_macro::{Group, Span, TokenStream, TokenTree};
+use proc_macro::{Group, Ident, Span, TokenStream, TokenTree};
 
-/// Parses `source` and puts `parts` where it says `$name`; their tokens keep their spans.
+/// Parses `source` and puts `parts` where it says `$name`; their tokens keep their spans. Where it
+/// says `rustcuda_device`, that becomes the crate through which the author has these macros.
 ///
 /// Panics where `source` is no Rust or names a part that is not given: a bug in this crate.
 pub fn fill(source: &str, parts: &[(&str, TokenStream)]) -> TokenStream {
@@ -24,6 +25,9 @@ fn fill_tokens(tokens: TokenStream, parts: &[(&str, TokenStream)]) -> TokenStrea
                 let mut inner = Group::new(group.delimiter(), fill_tokens(group.stream(), parts));
                 inner.set_span(group.span());
                 filled.extend([TokenTree::from(inner)]);
+            }
+            TokenTree::Ident(name) if name.to_string() == "rustcuda_device" => {
+                filled.extend([TokenTree::from(Ident::new(crate::ROOT, name.span()))]);
             }
             other => filled.extend([other]),
         }
