@@ -1,6 +1,6 @@
 //! What GPU kernels written in Rust need, on the stock compiler.
 //!
-//! ```ignore
+//! ```
 //! use rustcuda_device::prelude::*;
 //!
 //! /// y = a * x + y

@@ -9,8 +9,22 @@ use crate::intrinsics::ptx;
 
 /// `N` elements of shared memory, not initialized, declared inside the body of a kernel:
 ///
-/// ```ignore
-/// static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;
+/// ```
+/// use rustcuda_device::prelude::*;
+///
+/// /// Turns each block's 256 elements round.
+/// #[kernel(launch_bounds(256))]
+/// pub fn reverse(x: &[f32], mut y: DisjointSlice<f32>) {
+///     static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;
+///     let (index, at) = (thread::index_1d(), thread::threadIdx_x() as usize);
+///     // SAFETY: each thread writes its own element; those of others are read after the barrier.
+///     unsafe { TILE[at] = x[index.get()] };
+///     thread::sync_threads();
+///     let turned = unsafe { TILE[255 - at] };
+///     if let Some(y) = y.get_mut(index) {
+///         *y = turned;
+///     }
+/// }
 /// ```
 ///
 /// Each block has its own. `ALIGN` is its least alignment in bytes, if that of `T` is too small.
