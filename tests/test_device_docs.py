@@ -138,7 +138,13 @@ def test_every_example_compiles_from_the_least_capability_on(
 ) -> None:
     (wanted,) = parse_list(capability)
     there = [example for example in EXAMPLES if parse_list(example.least)[0].base <= wanted.base]
-    assert compiled[capability] == {kernel for example in there for kernel in example.kernels}
+    expected = tuple(kernel for example in there for kernel in example.kernels)
+    # A kernel for several types has their names behind its own.
+    assert all(kernel.startswith(expected) for kernel in compiled[capability])
+    lacking = [
+        name for name in expected if not any(kernel.startswith(name) for kernel in compiled[capability])
+    ]
+    assert lacking == []
 
 
 @pytest.fixture(scope="session")
@@ -168,5 +174,5 @@ def test_rustdoc_has_no_complaint(
         }
     else:
         environ |= {"CARGO_ENCODED_RUSTDOCFLAGS": "-Dwarnings"}
-    command = (toolchain.cargo, "doc", "--no-deps", "--offline", *target)
+    command: tuple[str | Path, ...] = (toolchain.cargo, "doc", "--no-deps", "--offline", *target)
     succeed(process.run(command, cwd=crates / name, env=environ))

@@ -23,6 +23,7 @@
     target_arch = "nvptx64",
     feature(
         asm_experimental_arch,
+        const_type_name,
         f16,
         link_llvm_intrinsics,
         repr_simd,
@@ -36,7 +37,9 @@
 
 #[cfg(cuda_arch = "90")]
 pub mod bulk;
+pub mod constant;
 pub mod disjoint;
+mod index;
 mod intrinsics;
 pub mod math;
 pub mod pack;
@@ -46,20 +49,22 @@ pub mod shared;
 pub mod thread;
 pub mod warp;
 
+pub use constant::ConstantMemory;
 pub use disjoint::DisjointSlice;
 pub use math::FloatExt;
 pub use pack::Pack;
-pub use rustcuda_macros::{kernel, launch_bounds};
-pub use shared::{DynamicSharedArray, SharedArray};
+pub use rustcuda_macros::{cluster_launch, constant, device, kernel, launch_bounds};
+pub use shared::{DynamicShared, DynamicSharedArray, SharedArray};
 pub use thread::*;
 
 /// Everything that most kernels use: `use rustcuda_device::prelude::*;`.
 pub mod prelude {
+    pub use crate::constant::ConstantMemory;
     pub use crate::disjoint::DisjointSlice;
     pub use crate::math::FloatExt;
     #[cfg(target_arch = "nvptx64")]
     pub use crate::pack::F16x8;
     pub use crate::pack::{F32x4, Pack};
-    pub use crate::shared::{DynamicSharedArray, SharedArray};
-    pub use crate::{kernel, launch_bounds, thread, warp};
+    pub use crate::shared::{DynamicShared, DynamicSharedArray, SharedArray};
+    pub use crate::{cluster_launch, constant, device, kernel, launch_bounds, thread, warp};
 }
