@@ -319,8 +319,8 @@ _REMEDIES = (
         "convert between 128-bit integers and floats by hand: LLVM cannot for this target",
     ),
     (
-        "symbol `__rustcuda_shared_",
-        "give every shared array of a kernel a name of its own, in inner blocks too",
+        "symbol `__rustcuda_constant_",
+        "give every #[constant] a name of its own, also in other modules and crates: Python fills it by name",
     ),
     (
         'the extern "ptx-kernel" ABI is experimental',
