@@ -35,10 +35,14 @@ SOURCE = Path(__file__).with_name("kernels.cu")
 PARAMETERS = {
     "saxpy": ("f32", "slice", "slice"),
     "rmsnorm": ("pointer", "u64", "slice", "pointer", "f32"),
+    "rmsnorm_bf16": ("pointer", "u64", "slice", "pointer", "f32"),
     "softmax": ("pointer", "pointer", "u64"),
-    "silu_and_mul": ("pointer", "pointer", "u64"),
+    "softmax_bf16": ("pointer", "pointer", "u64"),
+    "silu_and_mul_f16": ("pointer", "pointer", "u64"),
+    "silu_and_mul_bf16": ("pointer", "pointer", "u64"),
     "transpose": ("pointer", "u64", "pointer", "u64", "u64"),
     "reduce_sum": ("slice", "slice"),
+    "histogram": ("slice", "f32", "f32", "pointer", "u32"),
     "sgemm": ("pointer", "pointer", "pointer", "u32", "u32", "u32"),
 }
 SCALARS: dict[str, Any] = {"f32": ctypes.c_float, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64}
@@ -228,7 +232,7 @@ def main() -> None:
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     print(f"{torch.cuda.get_device_name()}; {nvcc}: {version.strip().splitlines()[-1]}")
     copy = demo.copy_bandwidth(size, args.pairs)
-    print(f"{'kernel':<17} {'differ':>8} {'Rust us':>9} {'nvcc us':>9} {'speed':>7} {'of copy':>8}")
+    print(f"{'kernel':<18} {'differ':>8} {'Rust us':>9} {'nvcc us':>9} {'speed':>7} {'of copy':>8}")
     for case in demo.CASES:
         launches = [record(case, size) for _ in range(3)]
         differ = difference(launches[0], cuda.launch)
@@ -237,7 +241,7 @@ def main() -> None:
         speed = statistics.median(theirs / ours for ours, theirs in times)
         moved = f"{case.traffic * size / rust / copy:8.0%}" if case.traffic else f"{'-':>8}"
         micros = f"{rust * 1e6:9.1f} {nvcc_time * 1e6:9.1f}"
-        print(f"{case.name:<17} {differ:8.0e} {micros} {speed:7.3f} {moved}")
+        print(f"{case.name:<18} {differ:8.0e} {micros} {speed:7.3f} {moved}")
     print("speed: nvcc's time by Rust's, median of the pairs; of copy: bandwidth beside a copy on the device")
     print(f"device copy of {args.mib} MiB: {copy / 1e9:.0f} GB/s")
 

@@ -316,32 +316,69 @@ extern "C" __global__ void __launch_bounds__(16 * ROWS) transpose(
 // Packs that a thread loads before it needs the first.
 constexpr int AT_ONCE = 4;
 
-extern "C" __global__ void __launch_bounds__(1024) reduce_sum(
-    const float* __restrict__ x, usize length, float* __restrict__ partial, usize blocks) {
-    __shared__ float per_warp[32];
+// Calls `visit` with every element of this thread's part of `x`; neighbours load neighbouring packs.
+template <typename Visit>
+__device__ void for_each(const float* __restrict__ x, usize length, Visit visit) {
     const usize first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     const usize before = (16 - reinterpret_cast<uintptr_t>(x) % 16) % 16 / sizeof(float);
     const usize head = before < length ? before : length;
     const usize packs = (length - head) / 4;
     const auto* pack = reinterpret_cast<const Pack<float, 4>*>(x + head);
-    float total = 0.0f;
     for (usize at = first; at < packs; at += AT_ONCE * step) {
         Pack<float, 4> loaded[AT_ONCE];
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            loaded[i] = at + i * step < packs ? pack[at + i * step] : Pack<float, 4>{};
+            if (at + i * step < packs) {
+                loaded[i] = pack[at + i * step];
+            }
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            const auto& element = loaded[i].element;
-            total += (element[0] + element[1]) + (element[2] + element[3]);
+            if (at + i * step < packs) {
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    visit(loaded[i].element[k]);
+                }
+            }
         }
     }
     const usize tail = head + 4 * packs;
-    total += (first < head ? x[first] : 0.0f) + (first < length - tail ? x[tail + first] : 0.0f);
+    if (first < head) {
+        visit(x[first]);
+    }
+    if (first < length - tail) {
+        visit(x[tail + first]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024) reduce_sum(
+    const float* __restrict__ x, usize length, float* __restrict__ partial, usize blocks) {
+    __shared__ float per_warp[32];
+    float total = 0.0f;
+    for_each(x, length, [&](float value) { total += value; });
     total = reduce_block(total, per_warp, Sum{});
     if (threadIdx.x == 0 && blockIdx.x < blocks) {
         partial[blockIdx.x] = total;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(1024) histogram(
+    const float* __restrict__ x, usize length, float low, float high, int* __restrict__ counts, unsigned bins) {
+    extern __shared__ int of_block[];
+    for (unsigned bin = threadIdx.x; bin < bins; bin += blockDim.x) {
+        of_block[bin] = 0;
+    }
+    __syncthreads();
+    const float scale = bins / (high - low);
+    for_each(x, length, [&](float value) {
+        if (low <= value && value <= high) {
+            const unsigned bin = static_cast<unsigned>((value - low) * scale);
+            atomicAdd(of_block + (bin < bins - 1 ? bin : bins - 1), 1);
+        }
+    });
+    __syncthreads();
+    for (unsigned bin = threadIdx.x; bin < bins; bin += blockDim.x) {
+        atomicAdd(counts + bin, of_block[bin]);
     }
 }
 

@@ -12,10 +12,11 @@ if not torch.cuda.is_available():
 sample_ext: Any = pytest.importorskip("sample_ext", reason="the sample's wheel is not installed")
 
 # Odd, smaller than a warp, smaller and larger than a block, no multiple of a 16-byte load.
-LENGTHS = (1, 3, 31, 32, 33, 255, 1000, 1024, 4096, 4099, 20001)
+LENGTHS = (1, 3, 31, 32, 33, 255, 1000, 1024, 4096, 4099, 20001, 40003)
 ROWS = (1, 2, 7, 129)
 F32 = 2e-6
 F16 = 2e-3
+BF16 = 1e-2
 
 
 @pytest.fixture(autouse=True)
@@ -114,12 +115,25 @@ def test_softmax_keeps_leading_dimensions() -> None:
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("rows", ROWS)
-def test_silu_and_mul(rows: int, length: int) -> None:
-    x = normal(rows, 2 * length, dtype=torch.float16)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float16, F16), (torch.bfloat16, BF16)])
+def test_silu_and_mul(dtype: Any, tolerance: float, rows: int, length: int) -> None:
+    x = normal(rows, 2 * length, dtype=dtype)
     result = sample_ext.silu_and_mul(x)
-    assert result.dtype == torch.float16
+    assert result.dtype == dtype
     assert result.shape == (rows, length)
-    assert_near(result, torch_silu_and_mul(x), F16)
+    assert_near(result, torch_silu_and_mul(x), tolerance)
+
+
+@pytest.mark.parametrize("length", [*LENGTHS, 32768, 70001])
+def test_rows_of_bf16(length: int) -> None:
+    x, weight = normal(3, length, dtype=torch.bfloat16), normal(length, dtype=torch.bfloat16)
+    assert_near(sample_ext.softmax(x), x.double().softmax(-1), BF16)
+    assert_near(sample_ext.rmsnorm(x, weight, 1e-5), torch_rmsnorm(x, weight, 1e-5), BF16)
+
+
+def test_a_dtype_without_a_kernel_is_refused() -> None:
+    with pytest.raises(TypeError, match="x must be f32 or bf16, not torch.float64"):
+        sample_ext.softmax(normal(2, 8, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 100), (100, 1), (31, 33), (32, 32), (64, 96), (1000, 77)])
@@ -133,6 +147,23 @@ def test_transpose(shape: tuple[int, int]) -> None:
 def test_transpose_of_strided_rows() -> None:
     x = normal(130, 200)[:, 50:141]
     assert torch.equal(sample_ext.transpose(x), x.T)
+
+
+@pytest.mark.parametrize("length", [0, *LENGTHS, (1 << 22) + 3])
+@pytest.mark.parametrize("bins", [1, 7, 256, 12288])
+def test_histogram(length: int, bins: int) -> None:
+    x = normal(length)
+    # Limits at which the width of an interval is exact, so that both put borders alike.
+    expected = torch.histc(x, bins, -2.0, 2.0) if length else torch.zeros(bins, device="cuda")
+    counts = sample_ext.histogram(x, bins, -2.0, 2.0)
+    assert int(counts.sum()) == int(((x >= -2) & (x <= 2)).sum())
+    if bins & (bins - 1) == 0:
+        assert torch.equal(counts, expected.int())
+
+
+def test_histogram_leaves_out_what_is_outside() -> None:
+    x = torch.tensor([-1.0, 0.0, 0.5, 1.0, 1.5, torch.nan, torch.inf, -torch.inf], device="cuda")
+    assert sample_ext.histogram(x, 2, 0.0, 1.0).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("length", [0, *LENGTHS, 1 << 20, (1 << 22) + 3])

@@ -1,10 +1,10 @@
 //! The types that a row's elements can have.
 
+use rustcuda_device::pack::PackElement;
 use rustcuda_device::prelude::*;
 
-/// A float in memory; computed with as f32.
-pub trait Element: Copy {
-    const ZERO: Self;
+/// A float in memory, `N` of which are loaded at once; computed with as f32.
+pub trait Element<const N: usize>: Float + PackElement<N> {
     const NEG_INFINITY: Self;
 
     fn to_f32(self) -> f32;
@@ -12,11 +12,10 @@ pub trait Element: Copy {
 }
 
 macro_rules! elements {
-    ($($type:ty: $zero:expr, $to_f32:expr, $from_f32:expr;)*) => {
+    ($($type:ident $pack:literal: $to_f32:expr, $from_f32:expr;)*) => {
         $(
-            impl Element for $type {
-                const ZERO: Self = $zero;
-                const NEG_INFINITY: Self = <$type>::NEG_INFINITY;
+            impl Element<$pack> for $type {
+                const NEG_INFINITY: Self = $type::NEG_INFINITY;
 
                 #[inline(always)]
                 fn to_f32(self) -> f32 {
@@ -33,7 +32,7 @@ macro_rules! elements {
 }
 
 elements! {
-    f32: 0.0, |value| value, |value| value;
-    f16: 0.0, |value| value as f32, |value| value as f16;
-    bf16: bf16::ZERO, bf16::to_f32, bf16::from_f32;
+    f32 4: |value| value, |value| value;
+    f16 8: |value| value as f32, |value| value as f16;
+    bf16 8: bf16::to_f32, bf16::from_f32;
 }

@@ -37,7 +37,7 @@ pub unsafe fn rmsnorm_bf16(
 }
 
 #[inline(always)]
-unsafe fn rmsnorm_row<T: Element, const N: usize, const KEPT: usize>(
+unsafe fn rmsnorm_row<T: Element<N>, const N: usize, const KEPT: usize>(
     x: *const T,
     x_stride: usize,
     weight: &[T],

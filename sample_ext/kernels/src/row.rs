@@ -20,7 +20,7 @@ pub struct Share<'a, T, const N: usize, const KEPT: usize, F> {
     kept: [[f32; N]; KEPT],
 }
 
-impl<'a, T: Element, const N: usize, const KEPT: usize> Share<'a, T, N, KEPT, fn(f32) -> f32> {
+impl<'a, T: Element<N>, const N: usize, const KEPT: usize> Share<'a, T, N, KEPT, fn(f32) -> f32> {
     /// Loads this thread's part; elements beyond the row's end count as `fill`.
     #[inline(always)]
     pub fn load(row: &'a [T], fill: T) -> Share<'a, T, N, KEPT, impl Fn(f32) -> f32> {
@@ -39,7 +39,7 @@ impl<'a, T: Element, const N: usize, const KEPT: usize> Share<'a, T, N, KEPT, fn
     }
 }
 
-impl<'a, T: Element, const N: usize, const KEPT: usize, F> Share<'a, T, N, KEPT, F>
+impl<'a, T: Element<N>, const N: usize, const KEPT: usize, F> Share<'a, T, N, KEPT, F>
 where
     F: Fn(f32) -> f32,
 {
@@ -126,7 +126,7 @@ where
 
 /// The `N` elements from `start` on; those beyond the row's end are `fill`.
 #[inline(always)]
-pub fn load<T: Element, const N: usize>(row: &[T], start: usize, fill: T) -> [f32; N] {
+pub fn load<T: Element<N>, const N: usize>(row: &[T], start: usize, fill: T) -> [f32; N] {
     let pack = Pack::<T, N>::load(row, start, fill);
     array::from_fn(|k| pack[k].to_f32())
 }

@@ -17,7 +17,7 @@ const PACK: usize = 8;
 ///
 /// Launch: one block of 256 threads a row.
 #[kernel(f16, bf16, launch_bounds(THREADS))]
-pub unsafe fn silu_and_mul<T: Element>(x: *const T, y: *mut T, columns: usize) {
+pub unsafe fn silu_and_mul<T: Element<PACK>>(x: *const T, y: *mut T, columns: usize) {
     let index = thread::blockIdx_x() as usize;
     // SAFETY: the caller passes whole rows, and a block has its row of `y` for itself.
     let (gate, value, mut y) = unsafe {

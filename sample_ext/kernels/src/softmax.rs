@@ -32,7 +32,7 @@ pub unsafe fn softmax_bf16(x: *const bf16, y: *mut bf16, columns: usize) {
 }
 
 #[inline(always)]
-unsafe fn softmax_row<T: Element, const N: usize, const KEPT: usize>(
+unsafe fn softmax_row<T: Element<N>, const N: usize, const KEPT: usize>(
     x: *const T,
     y: *mut T,
     columns: usize,

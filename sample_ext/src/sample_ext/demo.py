@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 ROW = 4096
 SIDE = 2048
-BINS = 256
+# How many intervals, from where to where.
+BINS = (256, -3.0, 3.0)
 Tensors = tuple[Any, ...]
 
 
@@ -59,7 +60,7 @@ def vectors(size: int) -> Tensors:
     return (*vector(size), *vector(size))
 
 
-def rows(length: int, dtype: Any = torch.float32) -> Callable[[int], Tensors]:
+def rows(length: int, dtype: Any) -> Callable[[int], Tensors]:
     """A matrix of rows of that length."""
     return lambda size: (normal(size // dtype.itemsize // length, length, dtype=dtype),)
 
@@ -96,13 +97,19 @@ def torch_softmax(x: Any) -> Any:
     return x.softmax(-1)
 
 
+BF16, F16, F32 = torch.bfloat16, torch.float16, torch.float32
 CASES = (
     Case("saxpy", vectors, lambda x, y: sample_ext.saxpy(2.0, x, y), lambda x, y: 2.0 * x + y, 3),
     Case("reduce_sum", vector, sample_ext.reduce_sum, torch.sum, 1),
-    Case("rmsnorm", rows_and_weight(torch.float32), sample_ext.rmsnorm, torch_rmsnorm, 2),
-    Case("softmax 1k", rows(1024), sample_ext.softmax, torch_softmax, 2),
-    Case("softmax 32k", rows(32768), sample_ext.softmax, torch_softmax, 2),
-    Case("silu_and_mul f16", rows(2 * ROW, torch.float16), sample_ext.silu_and_mul, torch_silu_and_mul, 1.5),
+    Case("histogram", vector, lambda x: sample_ext.histogram(x, *BINS), lambda x: torch.histc(x, *BINS), 1),
+    Case("rmsnorm f32", rows_and_weight(F32), sample_ext.rmsnorm, torch_rmsnorm, 2),
+    Case("rmsnorm bf16", rows_and_weight(BF16), sample_ext.rmsnorm, torch_rmsnorm, 2),
+    Case("softmax 1k f32", rows(1024, F32), sample_ext.softmax, torch_softmax, 2),
+    Case("softmax 1k bf16", rows(1024, BF16), sample_ext.softmax, torch_softmax, 2),
+    Case("softmax 32k f32", rows(32768, F32), sample_ext.softmax, torch_softmax, 2),
+    Case("softmax 32k bf16", rows(32768, BF16), sample_ext.softmax, torch_softmax, 2),
+    Case("silu_and_mul f16", rows(2 * ROW, F16), sample_ext.silu_and_mul, torch_silu_and_mul, 1.5),
+    Case("silu_and_mul bf16", rows(2 * ROW, BF16), sample_ext.silu_and_mul, torch_silu_and_mul, 1.5),
     Case("transpose", square, sample_ext.transpose, lambda x: x.T.contiguous(), 2),
     Case("sgemm", factors, sample_ext.sgemm, torch.mm, operations=2 * SIDE**3),
 )
@@ -146,7 +153,7 @@ def row_of_table(case: Case, size: int, runs: int, copy: float) -> str:
     moved = case.traffic * sets[0][0].nbytes / ours
     rate = f"{moved / 1e9:8.0f} GB/s   " if moved else f"{case.operations / ours / 1e12:8.1f} TFLOP/s"
     share = f"{moved / copy:8.0%}" if moved else f"{'-':>8}"
-    return f"{case.name:<17} {relative_error(case):9.1e} {rate} {share} {theirs / ours:9.2f}"
+    return f"{case.name:<18} {relative_error(case):9.1e} {rate} {share} {theirs / ours:9.2f}"
 
 
 def main() -> None:
@@ -161,10 +168,10 @@ def main() -> None:
     major, minor = torch.cuda.get_device_capability()
     print(f"{torch.cuda.get_device_name()}, capability {major}.{minor}, torch {torch.__version__}")
     copy = copy_bandwidth(size, args.runs)
-    print(f"{'kernel':<17} {'error':>9} {'speed':>16} {'of copy':>8} {'of torch':>9}")
+    print(f"{'kernel':<18} {'error':>9} {'speed':>16} {'of copy':>8} {'of torch':>9}")
     for case in CASES:
         print(row_of_table(case, size, args.runs, copy))
-    print(f"{'device copy':<17} {'':>9} {copy / 1e9:8.0f} GB/s    {'100%':>8}")
+    print(f"{'device copy':<18} {'':>9} {copy / 1e9:8.0f} GB/s    {'100%':>8}")
     print(f"error: largest difference from torch in float64, of the largest value; inputs of {args.mib} MiB")
     print("of torch: torch's time for the same by ours")
 
