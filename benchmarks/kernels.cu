@@ -11,6 +11,7 @@
 using usize = unsigned long long;
 
 constexpr int THREADS = 256;
+constexpr float LOG2_E = 1.44269504f;
 
 // N elements of 16 bytes together.
 template <typename T, int N>
@@ -109,90 +110,61 @@ __device__ __nv_bfloat16 from_float(float value) { return __float2bfloat16(value
 template <>
 __device__ __half from_float(float value) { return __float2half(value); }
 
-struct Identity {
-    __device__ float operator()(float value) const { return value; }
-};
-
 // One thread's part of a row: every so-many-th pack of N elements, so that neighbours load neighbouring
-// packs. KEPT packs stay in registers, as float, so that most rows are loaded once only.
+// packs. KEPT packs stay in registers, so that most rows are loaded once only.
 template <typename T, int N, int KEPT>
 struct Share {
     const T* row;
     usize columns;
     T fill;
     usize start, step;
-    float kept[KEPT][N];
+    Pack<T, N> kept[KEPT];
 
     __device__ Share(const T* row, usize columns, T fill)
         : row(row), columns(columns), fill(fill), start(N * threadIdx.x), step(N * blockDim.x) {
 #pragma unroll
         for (int i = 0; i < KEPT; ++i) {
-            const auto pack = load<N>(row, columns, start + i * step, fill);
-#pragma unroll
-            for (int k = 0; k < N; ++k) {
-                kept[i][k] = to_float(pack.element[k]);
-            }
+            kept[i] = load<N>(row, columns, start + i * step, fill);
         }
     }
 
-    // Changes the elements that are kept; those loaded again must then be given the same `change`.
-    template <typename Change>
-    __device__ void map(Change change) {
-#pragma unroll
-        for (int i = 0; i < KEPT; ++i) {
+    template <typename Combine>
+    __device__ float fold(float result, Combine combine) const {
+        const auto add = [&](const Pack<T, N>& pack) {
 #pragma unroll
             for (int k = 0; k < N; ++k) {
-                kept[i][k] = change(kept[i][k]);
+                result = combine(result, to_float(pack.element[k]));
             }
-        }
-    }
-
-    template <typename Combine, typename Change = Identity>
-    __device__ float fold(float result, Combine combine, Change change = {}) const {
+        };
 #pragma unroll
         for (int i = 0; i < KEPT; ++i) {
-#pragma unroll
-            for (int k = 0; k < N; ++k) {
-                result = combine(result, kept[i][k]);
-            }
+            add(kept[i]);
         }
         for (usize at = start + KEPT * step; at < columns; at += step) {
-            const auto pack = load<N>(row, columns, at, fill);
-#pragma unroll
-            for (int k = 0; k < N; ++k) {
-                result = combine(result, change(to_float(pack.element[k])));
-            }
+            add(load<N>(row, columns, at, fill));
         }
         return result;
     }
 
-    // `finish(index of the element in its row, value)` of every element goes to `target`.
-    template <typename Finish, typename Change = Identity>
-    __device__ void store_to(T* target, Finish finish, Change change = {}) const {
-#pragma unroll
-        for (int i = 0; i < KEPT; ++i) {
-            put(target, start + i * step, kept[i], finish);
-        }
-        for (usize at = start + KEPT * step; at < columns; at += step) {
-            const auto pack = load<N>(row, columns, at, fill);
-            float values[N];
+    // `change(index of a pack's first element)(k, value)` of every element goes to `target`.
+    template <typename Change>
+    __device__ void store_to(T* target, Change change) const {
+        const auto put = [&](usize at, const Pack<T, N>& pack) {
+            const auto changed = change(at);
+            Pack<T, N> result;
 #pragma unroll
             for (int k = 0; k < N; ++k) {
-                values[k] = change(to_float(pack.element[k]));
+                result.element[k] = from_float<T>(changed(k, to_float(pack.element[k])));
             }
-            put(target, at, values, finish);
-        }
-    }
-
-    template <typename Finish>
-    __device__ void put(T* target, usize at, const float (&values)[N], Finish finish) const {
-        const auto finished = finish(at);
-        Pack<T, N> pack;
+            store(target, columns, at, result);
+        };
 #pragma unroll
-        for (int k = 0; k < N; ++k) {
-            pack.element[k] = from_float<T>(finished(k, values[k]));
+        for (int i = 0; i < KEPT; ++i) {
+            put(start + i * step, kept[i]);
         }
-        store(target, columns, at, pack);
+        for (usize at = start + KEPT * step; at < columns; at += step) {
+            put(at, load<N>(row, columns, at, fill));
+        }
     }
 };
 
@@ -225,16 +197,16 @@ extern "C" __global__ void __launch_bounds__(512) rmsnorm_bf16(
 template <typename T, int N, int KEPT>
 __device__ void softmax_row(const T* x, T* y, usize columns) {
     __shared__ float maxima[32], sums[32];
-    Share<T, N, KEPT> share(x + blockIdx.x * columns, columns, from_float<T>(-INFINITY));
+    const Share<T, N, KEPT> share(x + blockIdx.x * columns, columns, from_float<T>(-INFINITY));
     const float max =
         reduce_block(share.fold(-FLT_MAX, [](float a, float b) { return fmaxf(a, b); }), maxima, Max{});
-    const auto exponential = [=](float value) { return expf(value - max); };
-    share.map(exponential);
+    const auto exponential = [=](float value) { return exp2f((value - max) * LOG2_E); };
     const float sum =
-        reduce_block(share.fold(0.0f, [](float a, float b) { return a + b; }, exponential), sums, Sum{});
+        reduce_block(share.fold(0.0f, [=](float a, float b) { return a + exponential(b); }), sums, Sum{});
     const float scale = 1.0f / sum;
-    const auto scaled = [=](usize) { return [=](int, float value) { return value * scale; }; };
-    share.store_to(y + blockIdx.x * columns, scaled, exponential);
+    share.store_to(y + blockIdx.x * columns, [=](usize) {
+        return [=](int, float value) { return exponential(value) * scale; };
+    });
 }
 
 extern "C" __global__ void __launch_bounds__(1024) softmax(
@@ -242,9 +214,9 @@ extern "C" __global__ void __launch_bounds__(1024) softmax(
     softmax_row<float, 4, 8>(x, y, columns);
 }
 
-extern "C" __global__ void __launch_bounds__(1024) softmax_bf16(
+extern "C" __global__ void __launch_bounds__(512) softmax_bf16(
     const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y, usize columns) {
-    softmax_row<__nv_bfloat16, 8, 4>(x, y, columns);
+    softmax_row<__nv_bfloat16, 8, 8>(x, y, columns);
 }
 
 template <typename T>

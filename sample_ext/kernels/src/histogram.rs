@@ -21,8 +21,9 @@ pub unsafe fn histogram(x: &[f32], low: f32, high: f32, counts: *mut i32, bins: 
     let scale = bins as f32 / (high - low);
     let count = |value: f32| {
         if low <= value && value <= high {
-            let bin = (((value - low) * scale) as u32).min(bins - 1);
-            own(bin).fetch_add(1, AtomicOrdering::Relaxed);
+            // SAFETY: from 0 to `bins`.
+            let bin = unsafe { ((value - low) * scale).to_int_unchecked::<u32>() };
+            own(bin.min(bins - 1)).fetch_add(1, AtomicOrdering::Relaxed);
         }
     };
     vector::for_each(x, count);

@@ -1,10 +1,9 @@
-use core::{array, slice};
+use core::slice;
 
 use rustcuda_device::math::fast_divide;
 use rustcuda_device::prelude::*;
 
 use crate::element::Element;
-use crate::row;
 
 const THREADS: u32 = 256;
 /// Elements of two bytes that are loaded and stored at once.
@@ -30,11 +29,12 @@ pub unsafe fn silu_and_mul<T: Element<PACK>>(x: *const T, y: *mut T, columns: us
     let packs = columns.div_ceil(PACK) as u32;
     for pack in (thread::threadIdx_x()..packs).step_by(THREADS as usize) {
         let start = PACK * pack as usize;
-        let gate: [f32; PACK] = row::load(gate, start, T::ZERO);
-        let value: [f32; PACK] = row::load(value, start, T::ZERO);
-        let product: [f32; PACK] =
-            array::from_fn(|k| fast_divide(gate[k], 1.0 + (-gate[k]).exp()) * value[k]);
-        let product = Pack::<T, PACK>::from_fn(|k| T::from_f32(product[k]));
+        let gate = Pack::<T, PACK>::load(gate, start, T::ZERO);
+        let value = Pack::<T, PACK>::load(value, start, T::ZERO);
+        let product = Pack::<T, PACK>::from_fn(|k| {
+            let gate = gate[k].to_f32();
+            T::from_f32(fast_divide(gate, 1.0 + (-gate).exp()) * value[k].to_f32())
+        });
         // SAFETY: no other thread has this `start`.
         product.store(unsafe { y.chunk_unchecked_mut::<PACK>(start) });
     }

@@ -57,7 +57,8 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     y = x.new_empty(x.shape)
     if y.numel():
         kernel = _of_dtype(x, f32=kernels_cuda.softmax, bf16=kernels_cuda.softmax_bf16)
-        kernel[y.numel() // columns, _row_threads(columns, 32, most=1024)](x, y, columns)
+        threads = _row_threads(columns, 128 // x.element_size(), most=256 * x.element_size())
+        kernel[y.numel() // columns, threads](x, y, columns)
     return y
 
 
