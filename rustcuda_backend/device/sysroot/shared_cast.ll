@@ -1,4 +1,4 @@
-; What Rust cannot say: that an address is in shared (address space 3) or constant memory (4).
+; What Rust cannot say: that an address is in shared (address space 3) or constant memory (4), and back.
 ; Inlined by fat LTO, it makes LLVM write ld.shared, st.shared and ld.const.
 ; shared_cast.bc is this file as bitcode; tests/test_device_crate.py compares the two.
 source_filename = "shared_cast"
@@ -9,6 +9,12 @@ define ptr @__rustcuda_shared_to_generic(i64 %address) alwaysinline nounwind wil
   %shared = inttoptr i64 %address to ptr addrspace(3)
   %generic = addrspacecast ptr addrspace(3) %shared to ptr
   ret ptr %generic
+}
+
+define i64 @__rustcuda_generic_to_shared(ptr %generic) alwaysinline nounwind willreturn memory(none) {
+  %shared = addrspacecast ptr %generic to ptr addrspace(3)
+  %address = ptrtoint ptr addrspace(3) %shared to i64
+  ret i64 %address
 }
 
 define ptr @__rustcuda_constant_to_generic(i64 %address) alwaysinline nounwind willreturn memory(none) {

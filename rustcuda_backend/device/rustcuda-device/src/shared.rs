@@ -307,37 +307,24 @@ sizes! {
 /// `pointer` must point into shared memory.
 #[inline(always)]
 pub unsafe fn cvta_generic_to_shared_offset(pointer: *const u8) -> u64 {
-    let address: u64;
     // SAFETY: promised by the caller.
-    unsafe {
-        ptx!(
-            "cvta.to.shared.u64 {}, {};", out(reg64) address, in(reg64) pointer,
-            options(pure, nomem, nostack, preserves_flags)
-        );
-    }
-    address
-}
-
-#[cfg(target_arch = "nvptx64")]
-unsafe extern "C" {
-    // LLVM bitcode in the sysroot (device/sysroot/shared_cast.ll): after inlining, LLVM knows that
-    // the pointer is to shared memory, which Rust has no way to say.
-    fn __rustcuda_shared_to_generic(address: u64) -> *mut u8;
+    unsafe { cast::__rustcuda_generic_to_shared(pointer) }
 }
 
 /// A pointer to the shared variable at `address`.
 #[doc(hidden)]
 #[inline(always)]
 pub unsafe fn generic(address: u64) -> *mut u8 {
-    #[cfg(target_arch = "nvptx64")]
     // SAFETY: promised by the caller.
-    unsafe {
-        __rustcuda_shared_to_generic(address)
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        let _ = address;
-        unreachable!("this function runs on a GPU only")
+    unsafe { cast::__rustcuda_shared_to_generic(address) }
+}
+
+// LLVM bitcode in the sysroot (device/sysroot/shared_cast.ll): after inlining, LLVM knows that a pointer
+// is to shared memory, which Rust has no way to say, and one cast takes back the other.
+mod cast {
+    crate::intrinsics::intrinsics! {
+        "__rustcuda_shared_to_generic" fn __rustcuda_shared_to_generic(address: u64) -> *mut u8;
+        "__rustcuda_generic_to_shared" fn __rustcuda_generic_to_shared(pointer: *const u8) -> u64;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::AtomicOrdering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::intrinsics::{intrinsics, ptx};
+use crate::shared::cvta_generic_to_shared_offset;
 
 mod nvvm {
     super::intrinsics! {
@@ -24,7 +25,8 @@ pub struct System;
 macro_rules! in_space {
     ($place:ident, $instruction:ident!($($arguments:tt)*)) => {
         if nvvm::is_shared($place.cast()) {
-            $instruction!(".shared", "cvta.to.shared.u64 address, {place};", $place, $($arguments)*)
+            let place = cvta_generic_to_shared_offset($place.cast());
+            $instruction!(".shared", "mov.b64 address, {place};", place, $($arguments)*)
         } else if nvvm::is_global($place.cast()) {
             $instruction!(".global", "cvta.to.global.u64 address, {place};", $place, $($arguments)*)
         } else {
