@@ -191,7 +191,13 @@ extern "C" __global__ void __launch_bounds__(512) rmsnorm(
 extern "C" __global__ void __launch_bounds__(512) rmsnorm_bf16(
     const __nv_bfloat16* __restrict__ x, usize x_stride, const __nv_bfloat16* __restrict__ weight,
     usize columns, __nv_bfloat16* __restrict__ y, float eps) {
-    rmsnorm_row<__nv_bfloat16, 8, 4>(x, x_stride, weight, columns, y, eps);
+    rmsnorm_row<__nv_bfloat16, 8, 2>(x, x_stride, weight, columns, y, eps);
+}
+
+__device__ float exp2_approx(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
 }
 
 template <typename T, int N, int KEPT>
@@ -200,7 +206,7 @@ __device__ void softmax_row(const T* x, T* y, usize columns) {
     const Share<T, N, KEPT> share(x + blockIdx.x * columns, columns, from_float<T>(-INFINITY));
     const float max =
         reduce_block(share.fold(-FLT_MAX, [](float a, float b) { return fmaxf(a, b); }), maxima, Max{});
-    const auto exponential = [=](float value) { return exp2f((value - max) * LOG2_E); };
+    const auto exponential = [=](float value) { return exp2_approx((value - max) * LOG2_E); };
     const float sum =
         reduce_block(share.fold(0.0f, [=](float a, float b) { return a + exponential(b); }), sums, Sum{});
     const float scale = 1.0f / sum;
@@ -214,9 +220,9 @@ extern "C" __global__ void __launch_bounds__(1024) softmax(
     softmax_row<float, 4, 8>(x, y, columns);
 }
 
-extern "C" __global__ void __launch_bounds__(512) softmax_bf16(
+extern "C" __global__ void __launch_bounds__(1024) softmax_bf16(
     const __nv_bfloat16* __restrict__ x, __nv_bfloat16* __restrict__ y, usize columns) {
-    softmax_row<__nv_bfloat16, 8, 8>(x, y, columns);
+    softmax_row<__nv_bfloat16, 8, 4>(x, y, columns);
 }
 
 template <typename T>
@@ -323,7 +329,7 @@ __device__ void for_each(const float* __restrict__ x, usize length, Visit visit)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(1024) reduce_sum(
+extern "C" __global__ void __launch_bounds__(256, 8) reduce_sum(
     const float* __restrict__ x, usize length, float* __restrict__ partial, usize blocks) {
     __shared__ float per_warp[32];
     float total = 0.0f;
@@ -334,7 +340,7 @@ extern "C" __global__ void __launch_bounds__(1024) reduce_sum(
     }
 }
 
-extern "C" __global__ void __launch_bounds__(1024) histogram(
+extern "C" __global__ void __launch_bounds__(256, 8) histogram(
     const float* __restrict__ x, usize length, float low, float high, int* __restrict__ counts, unsigned bins) {
     extern __shared__ int of_block[];
     for (unsigned bin = threadIdx.x; bin < bins; bin += blockDim.x) {

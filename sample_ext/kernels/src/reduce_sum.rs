@@ -5,9 +5,9 @@ use crate::vector;
 
 /// Adds up the elements of `x`: each block a part of them, into its own element of `partial`.
 ///
-/// Launch: one-dimensional, as many blocks as `partial` has elements; 32 to 1024 threads, in whole
+/// Launch: one-dimensional, as many blocks as `partial` has elements; 32 to 256 threads, in whole
 /// warps. A second launch, of one block, then sums `partial`: so the result is the same each time.
-#[kernel(launch_bounds(1024))]
+#[kernel(launch_bounds(256, 8))]
 pub fn reduce_sum(x: &[f32], mut partial: DisjointSlice<f32>) {
     static mut PER_WARP: PerWarp = SharedArray::UNINIT;
 

@@ -1,5 +1,6 @@
 use core::{f32, slice};
 
+use rustcuda_device::math::ex2_approx_ftz;
 use rustcuda_device::prelude::*;
 
 use crate::block::{self, PerWarp};
@@ -18,11 +19,11 @@ pub unsafe fn softmax(x: *const f32, y: *mut f32, columns: usize) {
     unsafe { softmax_row::<f32, 4, 8>(x, y, columns) }
 }
 
-/// `softmax` of bf16, computed in f32; fastest with a thread for every 64 elements, at most 512.
-#[kernel(launch_bounds(512))]
+/// `softmax` of bf16, computed in f32.
+#[kernel(launch_bounds(1024))]
 pub unsafe fn softmax_bf16(x: *const bf16, y: *mut bf16, columns: usize) {
     // SAFETY: passed on.
-    unsafe { softmax_row::<bf16, 8, 8>(x, y, columns) }
+    unsafe { softmax_row::<bf16, 8, 4>(x, y, columns) }
 }
 
 #[device]
@@ -45,7 +46,7 @@ unsafe fn softmax_row<T: Element<N>, const N: usize, const KEPT: usize>(
         // Not from minus infinity, which less itself would be NaN.
         let max = block::max(share.fold(f32::MIN, f32::max), &raw mut MAXIMA);
         // 2 to a power is what the GPU has an instruction for.
-        let exp = |value: f32| ((value - max) * f32::consts::LOG2_E).exp2();
+        let exp = |value: f32| ex2_approx_ftz((value - max) * f32::consts::LOG2_E);
         let sum = share.fold(0.0, |sum, value| sum + exp(value));
         let scale = 1.0 / block::sum(sum, &raw mut SUMS);
         share.store(&mut y, |_, x| x.map(|value| exp(value) * scale));

@@ -44,9 +44,8 @@ def rmsnorm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.T
     y = x.new_empty(x.shape)
     if y.numel():
         rows = _with_dense_rows(x.reshape(-1, columns))
-        per_thread = 64 // x.element_size()
         kernel = _of_dtype(x, f32=kernels_cuda.rmsnorm, bf16=kernels_cuda.rmsnorm_bf16)
-        kernel[len(rows), _row_threads(columns, per_thread, most=512)](rows, rows.stride(0), weight, y, eps)
+        kernel[len(rows), _row_threads(columns, 16, most=512)](rows, rows.stride(0), weight, y, eps)
     return y
 
 
@@ -57,8 +56,7 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     y = x.new_empty(x.shape)
     if y.numel():
         kernel = _of_dtype(x, f32=kernels_cuda.softmax, bf16=kernels_cuda.softmax_bf16)
-        threads = _row_threads(columns, 128 // x.element_size(), most=256 * x.element_size())
-        kernel[y.numel() // columns, threads](x, y, columns)
+        kernel[y.numel() // columns, _row_threads(columns, 32, most=1024)](x, y, columns)
     return y
 
 
