@@ -294,46 +294,39 @@ extern "C" __global__ void __launch_bounds__(16 * ROWS) transpose(
 // Packs that a thread loads before it needs the first.
 constexpr int AT_ONCE = 4;
 
-// Calls `visit` with every element of this thread's part of `x`; neighbours load neighbouring packs.
+// Calls `visit` with every element of this thread's part of `x`, and some times with `fill`.
 template <typename Visit>
-__device__ void for_each(const float* __restrict__ x, usize length, Visit visit) {
+__device__ void for_each(const float* __restrict__ x, usize length, float fill, Visit visit) {
     const usize first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     const usize before = (16 - reinterpret_cast<uintptr_t>(x) % 16) % 16 / sizeof(float);
     const usize head = before < length ? before : length;
     const usize packs = (length - head) / 4;
     const auto* pack = reinterpret_cast<const Pack<float, 4>*>(x + head);
+    const Pack<float, 4> filled{{fill, fill, fill, fill}};
     for (usize at = first; at < packs; at += AT_ONCE * step) {
         Pack<float, 4> loaded[AT_ONCE];
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            if (at + i * step < packs) {
-                loaded[i] = pack[at + i * step];
-            }
+            loaded[i] = at + i * step < packs ? pack[at + i * step] : filled;
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            if (at + i * step < packs) {
 #pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    visit(loaded[i].element[k]);
-                }
+            for (int k = 0; k < 4; ++k) {
+                visit(loaded[i].element[k]);
             }
         }
     }
     const usize tail = head + 4 * packs;
-    if (first < head) {
-        visit(x[first]);
-    }
-    if (first < length - tail) {
-        visit(x[tail + first]);
-    }
+    visit(first < head ? x[first] : fill);
+    visit(first < length - tail ? x[tail + first] : fill);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 8) reduce_sum(
     const float* __restrict__ x, usize length, float* __restrict__ partial, usize blocks) {
     __shared__ float per_warp[32];
     float total = 0.0f;
-    for_each(x, length, [&](float value) { total += value; });
+    for_each(x, length, 0.0f, [&](float value) { total += value; });
     total = reduce_block(total, per_warp, Sum{});
     if (threadIdx.x == 0 && blockIdx.x < blocks) {
         partial[blockIdx.x] = total;
@@ -348,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(256, 8) histogram(
     }
     __syncthreads();
     const float scale = bins / (high - low);
-    for_each(x, length, [&](float value) {
+    for_each(x, length, NAN, [&](float value) {
         if (low <= value && value <= high) {
             const unsigned bin = static_cast<unsigned>((value - low) * scale);
             atomicAdd(of_block + (bin < bins - 1 ? bin : bins - 1), 1);

@@ -26,7 +26,7 @@ pub unsafe fn histogram(x: &[f32], low: f32, high: f32, counts: *mut i32, bins: 
             own(bin.min(bins - 1)).fetch_add(1, AtomicOrdering::Relaxed);
         }
     };
-    vector::for_each(x, count);
+    vector::for_each(x, f32::NAN, count);
     thread::sync_threads();
     for bin in bins_of_thread() {
         let total = unsafe { DeviceAtomicI32::from_ptr(counts.add(bin as usize)) };

@@ -12,7 +12,7 @@ pub fn reduce_sum(x: &[f32], mut partial: DisjointSlice<f32>) {
     static mut PER_WARP: PerWarp = SharedArray::UNINIT;
 
     let mut total = 0.0;
-    vector::for_each(x, |value| total += value);
+    vector::for_each(x, 0.0, |value| total += value);
     let block = thread::blockIdx_x() as usize;
     // SAFETY: all threads of the block come here; its first one alone writes its element.
     unsafe {

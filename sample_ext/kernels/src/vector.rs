@@ -7,27 +7,26 @@ use rustcuda_device::prelude::*;
 /// Packs that a thread loads before it needs the first: what the memory has under way at once.
 const AT_ONCE: usize = 4;
 
-/// Calls `visit` with every element of this thread's part of `x`; neighbours load neighbouring packs.
+/// Calls `visit` with every element of this thread's part of `x`, and some times with `fill`, so that
+/// all threads do the same; neighbours load neighbouring packs.
 #[inline(always)]
-pub fn for_each(x: &[f32], mut visit: impl FnMut(f32)) {
+pub fn for_each(x: &[f32], fill: f32, mut visit: impl FnMut(f32)) {
     let first = (thread::blockIdx_x() * thread::blockDim_x() + thread::threadIdx_x()) as usize;
     let step = (thread::gridDim_x() * thread::blockDim_x()) as usize;
     // SAFETY: a pack is its elements.
     let (head, packs, tail) = unsafe { x.align_to::<F32x4>() };
+    let filled = F32x4::from_fn(|_| fill);
     let starts = iter::successors(Some(first), |at| Some(at + AT_ONCE * step));
     for at in starts.take_while(|at| *at < packs.len()) {
-        let loaded: [_; AT_ONCE] = array::from_fn(|i| packs.get(at + i * step).copied());
+        let loaded: [_; AT_ONCE] =
+            array::from_fn(|i| packs.get(at + i * step).copied().unwrap_or(filled));
         for pack in &loaded {
-            if let Some(pack) = pack {
-                for value in pack.iter() {
-                    visit(*value);
-                }
+            for value in pack.iter() {
+                visit(*value);
             }
         }
     }
-    // Fewer than a pack each: what stands before the first address that is a multiple of 16, and the rest.
-    head.get(first)
-        .into_iter()
-        .chain(tail.get(first))
-        .for_each(|value| visit(*value));
+    // Fewer than a pack each: what stands before the first multiple of 16 bytes, and the rest.
+    visit(head.get(first).copied().unwrap_or(fill));
+    visit(tail.get(first).copied().unwrap_or(fill));
 }
