@@ -297,17 +297,14 @@ constexpr int AT_ONCE = 4;
 // Calls `visit` with every element of this thread's part of `x`, and some times with `fill`.
 template <typename Visit>
 __device__ void for_each(const float* __restrict__ x, usize length, float fill, Visit visit) {
-    const usize first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    const usize first = blockIdx.x * blockDim.x + threadIdx.x, step = 4 * gridDim.x * blockDim.x;
     const usize before = (16 - reinterpret_cast<uintptr_t>(x) % 16) % 16 / sizeof(float);
     const usize head = before < length ? before : length;
-    const usize packs = (length - head) / 4;
-    const auto* pack = reinterpret_cast<const Pack<float, 4>*>(x + head);
-    const Pack<float, 4> filled{{fill, fill, fill, fill}};
-    for (usize at = first; at < packs; at += AT_ONCE * step) {
+    for (usize at = 4 * first; at < length - head; at += AT_ONCE * step) {
         Pack<float, 4> loaded[AT_ONCE];
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
-            loaded[i] = at + i * step < packs ? pack[at + i * step] : filled;
+            loaded[i] = load<4>(x + head, length - head, at + i * step, fill);
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {
@@ -317,9 +314,7 @@ __device__ void for_each(const float* __restrict__ x, usize length, float fill, 
             }
         }
     }
-    const usize tail = head + 4 * packs;
     visit(first < head ? x[first] : fill);
-    visit(first < length - tail ? x[tail + first] : fill);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 8) reduce_sum(

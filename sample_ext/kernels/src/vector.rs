@@ -12,21 +12,17 @@ const AT_ONCE: usize = 4;
 #[inline(always)]
 pub fn for_each(x: &[f32], fill: f32, mut visit: impl FnMut(f32)) {
     let first = (thread::blockIdx_x() * thread::blockDim_x() + thread::threadIdx_x()) as usize;
-    let step = (thread::gridDim_x() * thread::blockDim_x()) as usize;
-    // SAFETY: a pack is its elements.
-    let (head, packs, tail) = unsafe { x.align_to::<F32x4>() };
-    let filled = F32x4::from_fn(|_| fill);
-    let starts = iter::successors(Some(first), |at| Some(at + AT_ONCE * step));
+    let step = 4 * (thread::gridDim_x() * thread::blockDim_x()) as usize;
+    let unaligned = x.as_ptr().align_offset(16).min(x.len());
+    let (head, packs) = x.split_at(unaligned);
+    let starts = iter::successors(Some(4 * first), |at| Some(at + AT_ONCE * step));
     for at in starts.take_while(|at| *at < packs.len()) {
-        let loaded: [_; AT_ONCE] =
-            array::from_fn(|i| packs.get(at + i * step).copied().unwrap_or(filled));
+        let loaded: [_; AT_ONCE] = array::from_fn(|i| F32x4::load(packs, at + i * step, fill));
         for pack in &loaded {
             for value in pack.iter() {
                 visit(*value);
             }
         }
     }
-    // Fewer than a pack each: what stands before the first multiple of 16 bytes, and the rest.
     visit(head.get(first).copied().unwrap_or(fill));
-    visit(tail.get(first).copied().unwrap_or(fill));
 }
