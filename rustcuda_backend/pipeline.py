@@ -15,6 +15,7 @@ from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Compiler, Pass
 from rustcuda_backend.compilers.nvptx import NvptxCompiler
+from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.crate import Crate, crate_directory, load_crate
 from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
@@ -266,6 +267,25 @@ def merge_signatures(modules: Sequence[PtxModule]) -> tuple[KernelSignature, ...
     return tuple(union[name][0] for name in sorted(union))
 
 
+def merge_constants(modules: Sequence[PtxModule]) -> tuple[ConstantSymbol, ...]:
+    """The union of all capabilities' constant memory, in order of the names.
+
+    Raises:
+        SignatureError: One name has two types.
+    """
+    union: dict[str, tuple[ConstantSymbol, Capability]] = {}
+    for module in modules:
+        for symbol in module.constants:
+            known, capability = union.setdefault(symbol.name, (symbol, module.capability))
+            if (known.rust_type, known.size) != (symbol.rust_type, symbol.size):
+                raise SignatureError(
+                    f"the constant '{symbol.name}' has another type for {module.capability.name} "
+                    f"than for {capability.name}",
+                    hint="give them the same type, or different names",
+                )
+    return tuple(union[name][0] for name in sorted(union))
+
+
 def _loader_content(
     module: str,
     signatures: tuple[KernelSignature, ...],
@@ -293,6 +313,7 @@ def _loader_content(
         generator=f"rustcuda-backend {VERSION}",
         suffix=CONTAINERS[container],
         offset=elf.OFFSET if container == "elf" else 0,
+        constants=merge_constants([image.ptx for image in images]),
     )
 
 

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rustcuda_backend import constants, launch_bounds, shared_memory
+from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError, SignatureError
 from rustcuda_backend.signature import KernelSignature, Parameter, parse_record
 
@@ -17,17 +19,11 @@ if TYPE_CHECKING:
     from rustcuda_backend.capability import Capability
 
 RECORD_PREFIX = "__rustcuda_kernel_"
-SHARED_PREFIX = "__rustcuda_shared_"
-DYNAMIC_SHARED = "__rustcuda_dynamic_shared"
-
-# Limits of every GPU so far: CUDA C++ programming guide, "Technical Specifications per Compute Capability".
-_MOST_THREADS = 1024
-_MOST_BLOCKS = 32
+CONSTANT_PREFIX = "__rustcuda_constant_"
 
 _NAME = r"[\w$%]+"
 _TARGET = re.compile(r"^\.target\s+(\w+)", re.MULTILINE)
 _VERSION = re.compile(r"^\.version\s+(\d+\.\d+)", re.MULTILINE)
-_ADDRESS_SIZE = re.compile(r"^\.address_size\s+\d+[^\n]*\n", re.MULTILINE)
 # The `{` tells a definition from a declaration, which ends in `;`.
 _ENTRY = re.compile(
     rf"^(?:\.\w+\s+)*?\.entry\s+(?P<name>{_NAME})\s*\((?P<parameters>[^)]*)\)(?P<directives>[^{{;]*)\{{",
@@ -40,10 +36,9 @@ _PARAMETER = re.compile(
 _BOUND = re.compile(r"\.(?P<directive>maxntid|reqntid|minnctapersm)\s+(?P<numbers>\d+(?:\s*,\s*\d+)*)")
 _MARKER = re.compile(
     rf"^(?:\.\w+\s+)*?\.global\s+\.align\s+\d+\s+\.b8\s+"
-    rf"(?P<name>(?:{RECORD_PREFIX}|{SHARED_PREFIX}){_NAME})\[(?P<size>\d+)\](?:\s*=\s*\{{(?P<bytes>[^}}]*)\}})?;\n",
+    rf"(?P<name>(?:{RECORD_PREFIX}|{CONSTANT_PREFIX}){_NAME})\[(?P<size>\d+)\](?:\s*=\s*\{{(?P<bytes>[^}}]*)\}})?;\n",
     re.MULTILINE,
 )
-_DYNAMIC_DECLARED = re.compile(rf"^\.extern\s+\.shared\b[^;\n]*\b{DYNAMIC_SHARED}\b", re.MULTILINE)
 
 # How Rust spells the types of PTX parameters; LLVM prints every integer as unsigned and f16 as .b16.
 _RUST_SCALARS = {
@@ -79,12 +74,14 @@ class PtxModule:
         text: PTX that ptxas takes as it is.
         signatures: Its kernels, in the order of the text.
         version: The PTX ISA version, e.g. `"8.0"`.
+        constants: Its variables in constant memory, in the order of their names.
     """
 
     capability: Capability
     text: str
     signatures: tuple[KernelSignature, ...]
     version: str
+    constants: tuple[ConstantSymbol, ...] = ()
 
 
 def parse_entries(text: str) -> tuple[PtxEntry, ...]:
@@ -108,7 +105,8 @@ def finish(
 ) -> PtxModule:
     """Makes PTX for ptxas of what the compiler wrote, and reads its kernels' signatures.
 
-    Takes the records of `#[kernel]` out, applies their launch bounds, and declares shared memory.
+    Takes the records of `#[kernel]` out, applies their launch bounds, and declares shared and constant
+    memory.
 
     Args:
         raw: The PTX text.
@@ -126,14 +124,21 @@ def finish(
     _check_records(records, entries)
     sources = {**(described or {}), **records}
     signatures = tuple(_signature(entry, sources.get(entry.name)) for entry in entries)
-    text = _MARKER.sub(lambda match: _replacement(match["name"], markers), raw)
-    missing = {
-        signature.name: signature.launch_bounds
-        for signature, entry in zip(signatures, entries, strict=True)
-        if signature.launch_bounds and not entry.launch_bounds
+    for signature in signatures:
+        launch_bounds.check(signature, capability)
+    symbols = {
+        name: constants.parse_record(data)
+        for name, data in markers.items()
+        if name.startswith(CONSTANT_PREFIX)
     }
-    text = _with_launch_bounds(text, missing)
-    return PtxModule(capability, _with_dynamic_shared(text), signatures, version)
+    text = _MARKER.sub(lambda match: _declaration(match["name"], symbols), raw)
+    promises = {
+        signature.name: launch_bounds.directives(signature)
+        for signature, entry in zip(signatures, entries, strict=True)
+        if not entry.launch_bounds
+    }
+    text = shared_memory.declared(_with_directives(text, promises))
+    return PtxModule(capability, text, signatures, version, tuple(symbols[name] for name in sorted(symbols)))
 
 
 def _checked_version(raw: str, capability: Capability) -> str:
@@ -199,27 +204,10 @@ def _check_records(records: Mapping[str, KernelSignature], entries: tuple[PtxEnt
                 where=where,
                 hint="use the rustcuda-device crate that comes with this rustcuda-backend",
             )
-        if record.launch_bounds:
-            _check_bounds(*record.launch_bounds, where)
 
 
 def _bytes(sizes: tuple[int, ...]) -> str:
     return "(" + ", ".join(map(str, sizes)) + ")"
-
-
-def _check_bounds(threads: int, blocks: int, where: str) -> None:
-    if not 1 <= threads <= _MOST_THREADS:
-        raise SignatureError(
-            f"launch_bounds asks for blocks of at most {threads} threads",
-            where=where,
-            hint=f"use 1 to {_MOST_THREADS}",
-        )
-    if blocks > _MOST_BLOCKS:
-        raise SignatureError(
-            f"launch_bounds asks for at least {blocks} blocks per multiprocessor",
-            where=where,
-            hint=f"use at most {_MOST_BLOCKS}, or leave it out",
-        )
 
 
 def _signature(entry: PtxEntry, source: KernelSignature | None) -> KernelSignature:
@@ -276,29 +264,14 @@ def _ptx_parameter(entry: PtxEntry, index: int, described: Parameter | None = No
     return Parameter(name, "scalar", scalar, rust_type=rust_type or scalar)
 
 
-def _replacement(name: str, markers: Mapping[str, bytes]) -> str:
-    if name.startswith(RECORD_PREFIX):
-        return ""
-    # [size in bytes, alignment], as two 64-bit integers.
-    data = markers[name]
-    size, alignment = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
-    return f".shared .align {alignment} .b8 __shared_{name.removeprefix(SHARED_PREFIX)}[{size}];\n"
+def _declaration(marker: str, symbols: Mapping[str, ConstantSymbol]) -> str:
+    """What stands for a marker in the finished text."""
+    return symbols[marker].declaration if marker in symbols else ""
 
 
-def _with_launch_bounds(text: str, bounds: Mapping[str, tuple[int, int] | None]) -> str:
+def _with_directives(text: str, promises: Mapping[str, str]) -> str:
     def bounded(match: re.Match[str]) -> str:
-        found = bounds.get(match["name"])
-        if not found:
-            return match[0]
-        threads, blocks = found
-        directives = f"\n.maxntid {threads}\n" + (f".minnctapersm {blocks}\n" if blocks else "")
-        return match[0].removesuffix("{").rstrip() + directives + "{"
+        directives = promises.get(match["name"])
+        return match[0].removesuffix("{").rstrip() + f"\n{directives}{{" if directives else match[0]
 
     return _ENTRY.sub(bounded, text)
-
-
-def _with_dynamic_shared(text: str) -> str:
-    if DYNAMIC_SHARED not in text or _DYNAMIC_DECLARED.search(text):
-        return text
-    declaration = f".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];\n"
-    return _ADDRESS_SIZE.sub(lambda match: match[0] + "\n" + declaration, text, count=1)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from rustcuda_backend import records
 from rustcuda_backend.errors import SignatureError
 
 # Bytes of each Rust scalar that can be a kernel parameter or be pointed to.
@@ -13,14 +16,14 @@ SCALAR_BYTES = {
     "i64": 8, "u64": 8, "isize": 8, "usize": 8, "f64": 8,
 }  # fmt: skip
 
-# A record is lines of fields; these two ASCII separators never occur in Rust source text.
-_LINE = "\x1e"
-_FIELD = "\x1f"
+# Sizes along x, y and z.
+Extents: TypeAlias = "tuple[int, int, int]"
 
 # Each form of a parameter's type, with its kind and whether the kernel may write through it.
 _FORMS = (
     (re.compile(r"&\[(\w+)\]"), "slice", False),
     (re.compile(r"DisjointSlice<(\w+)>"), "slice", True),
+    (re.compile(r"DisjointSlice<(\w+), Runtime2DIndex>"), "rows", True),
     (re.compile(r"\*const (\w+)"), "pointer", False),
     (re.compile(r"\*mut (\w+)"), "pointer", True),
     (re.compile(r"&(\w+)"), "pointer", False),
@@ -35,8 +38,9 @@ class Parameter:
 
     Attributes:
         name: The Rust name.
-        kind: `"scalar"`, `"pointer"` (8 bytes) or `"slice"` (a pointer and a length, 8 bytes each); from
-            rustdoc also `"value"`, of a type whose size only the PTX entry knows, never in a finished module.
+        kind: `"scalar"`, `"pointer"` (8 bytes), `"slice"` (a pointer and a length, 8 bytes each) or `"rows"`
+            (a slice followed by the elements of a row, 4 bytes); from rustdoc also `"value"`, of a type whose
+            size only the PTX entry knows, never in a finished module.
         dtype: Rust scalar: of the value, of what is pointed to, or of the slice's elements.
             `""` where the source does not tell (a pointer read from PTX).
         mutable: Whether the kernel may write through it.
@@ -52,8 +56,8 @@ class Parameter:
     @property
     def abi_bytes(self) -> tuple[int, ...]:
         """Size in bytes of each PTX parameter this one becomes; 0 where it is not known."""
-        if self.kind == "slice":
-            return (8, 8)
+        if self.kind in ("slice", "rows"):
+            return (8, 8) if self.kind == "slice" else (8, 8, 4)
         if self.kind == "value":
             return (0,)
         return (8,) if self.kind == "pointer" else (SCALAR_BYTES[self.dtype],)
@@ -68,6 +72,9 @@ class KernelSignature:
         parameters: In order.
         doc: The Rust doc comment, without the comment marks.
         launch_bounds: (most threads per block, fewest blocks per multiprocessor or 0), or None.
+        block: The only size of block that it can be launched with, or None; `launch_bounds` then has its
+            threads.
+        cluster: Blocks of a cluster, or None.
         source: `"record"` (`#[kernel]`), `"rustdoc"` or `"ptx"`.
     """
 
@@ -75,6 +82,8 @@ class KernelSignature:
     parameters: tuple[Parameter, ...]
     doc: str = ""
     launch_bounds: tuple[int, int] | None = None
+    block: Extents | None = None
+    cluster: Extents | None = None
     source: str = "record"
 
     @property
@@ -100,21 +109,12 @@ def parse_type(name: str, rust_type: str) -> Parameter:
 
 
 def parse_record(data: bytes) -> KernelSignature:
-    r"""Reads the record that `#[kernel]` leaves in the PTX (device/rustcuda-device/src/record.rs).
-
-    Lines end where `\x1e` stands, fields where `\x1f` stands:
-
-        rustcuda 1 · name saxpy · doc … · launch_bounds 256 2 · parameter x &[f32]
+    """Reads the record that `#[kernel]` leaves in the PTX.
 
     Raises:
         SignatureError: A record of another version, or a parameter that cannot be passed.
     """
-    lines = [line.split(_FIELD) for line in data.decode("utf-8").split(_LINE)]
-    if lines[0] != ["rustcuda", "1"]:
-        raise SignatureError(
-            f"a kernel record has the unknown version {' '.join(lines[0])!r}",
-            hint="use the rustcuda-device crate that comes with this rustcuda-backend",
-        )
+    lines = records.lines(data)
     fields = {line[0]: line[1:] for line in lines if line[0] != "parameter"}
     (name,) = fields["name"]
     parameters = []
@@ -126,14 +126,21 @@ def parse_record(data: bytes) -> KernelSignature:
                 error.where = f"kernel '{name}'"
                 raise
     bounds = fields.get("launch_bounds")
+    block = _extents(fields.get("block"))
+    if block:
+        bounds = [str(math.prod(block)), bounds[1] if bounds else "0"]
     return KernelSignature(
         name,
         tuple(parameters),
-        doc=_clean_doc("".join(fields.get("doc", []))),
+        doc=records.clean_doc("".join(fields.get("doc", []))),
         launch_bounds=(int(bounds[0]), int(bounds[1])) if bounds else None,
+        block=block,
+        cluster=_extents(fields.get("cluster")),
     )
 
 
-def _clean_doc(doc: str) -> str:
-    """Drops the one space that follows `///` on each line."""
-    return "\n".join(line.removeprefix(" ").rstrip() for line in doc.split("\n")).strip()
+def _extents(fields: list[str] | None) -> Extents | None:
+    if fields is None:
+        return None
+    x, y, z = map(int, fields)
+    return x, y, z

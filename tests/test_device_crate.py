@@ -436,7 +436,7 @@ kernels!(two, x: *const f32, y, { unsafe { *y = *x } });
         ("#[kernel] fn k(\n    #[allow(unused)] x: u32) {}", 3, "takes no attributes"),
         ("#[kernel(fast)]\nfn k() {}", 2, "#[kernel] takes only `launch_bounds("),
         ("#[kernel(launch_bounds())]\nfn k() {}", 2, "launch_bounds takes the most threads"),
-        ("#[kernel]\n#[launch_bounds]\nfn k() {}", 2, "launch_bounds takes the most threads"),
+        ("#[kernel]\n#[launch_bounds]\nfn k() {}", 3, "launch_bounds takes the most threads"),
         ("#[kernel(launch_bounds(1, 2, 3))]\nfn k() {}", 2, "launch_bounds takes the most threads"),
         ("#[kernel(launch_bounds(1))]\n#[launch_bounds(2)]\nfn k() {}", 4, "has two launch bounds"),
         ("#[launch_bounds(2)]\nfn k() {}", 2, "belongs on a function with #[kernel]"),

@@ -3,6 +3,7 @@
 import pytest
 
 from rustcuda_backend.capability import Capability
+from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError, SignatureError
 from rustcuda_backend.ptx import PtxEntry, finish, parse_entries
 from rustcuda_backend.signature import KernelSignature, Parameter, parse_type
@@ -168,27 +169,105 @@ def test_launch_bounds_in_the_ptx_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "blocks", "message"),
-    [(0, 0, "at most 0 threads"), (1025, 0, "at most 1025 threads"), (64, 33, "at least 33 blocks")],
+    ("line", "message"),
+    [
+        ("launch_bounds\x1f0\x1f0", "at most 0 threads"),
+        ("launch_bounds\x1f1025\x1f0", "at most 1025 threads"),
+        ("launch_bounds\x1f32\x1f33", "at least 33 blocks of 32 threads"),
+        ("launch_bounds\x1f1024\x1f3", "at least 3 blocks of 1024 threads"),
+        ("block\x1f64\x1f32\x1f1", "blocks of 64 x 32 x 1 threads"),
+        ("block\x1f1\x1f1\x1f65", "blocks of 1 x 1 x 65 threads"),
+        ("block\x1f32\x1f0\x1f1", "blocks of 32 x 0 x 1 threads"),
+        ("cluster\x1f4\x1f4\x1f1", "clusters of 4 x 4 x 1 blocks"),
+        ("cluster\x1f0\x1f1\x1f1", "clusters of 0 x 1 x 1 blocks"),
+    ],
 )
-def test_impossible_launch_bounds_name_the_kernel(threads: int, blocks: int, message: str) -> None:
-    raw = HEADER + record("k", f"launch_bounds\x1f{threads}\x1f{blocks}") + entry("k")
+def test_impossible_launch_bounds_name_the_kernel(line: str, message: str) -> None:
     with pytest.raises(SignatureError, match=message) as raised:
-        finish(raw, HOPPER)
+        finish(HEADER + record("k", line) + entry("k"), HOPPER)
     assert raised.value.where == "kernel 'k'"
 
 
-def test_shared_markers_become_shared_memory() -> None:
-    marker = (1024).to_bytes(8, "little") + (16).to_bytes(8, "little")
-    raw = HEADER + static("__rustcuda_shared_saxpy_TILE", marker).replace(".align 1 ", ".align 8 ") + SAXPY
-    assert finish(raw, HOPPER).text == HEADER + ".shared .align 16 .b8 __shared_saxpy_TILE[1024];\n" + SAXPY
+def test_block_and_cluster_follow_the_parameter_list() -> None:
+    fields = ("launch_bounds\x1f1024\x1f2", "block\x1f32\x1f8\x1f1", "cluster\x1f2\x1f2\x1f1")
+    module = finish(HEADER + record("saxpy", *fields, *SAXPY_FIELDS) + SAXPY, HOPPER)
+    directives = ".reqntid 32, 8, 1\n.minnctapersm 2\n.explicitcluster\n.reqnctapercluster 2, 2, 1\n"
+    assert module.text == HEADER + SAXPY.replace("\n{", f"\n{directives}{{")
+    (signature,) = module.signatures
+    assert (signature.launch_bounds, signature.block, signature.cluster) == ((256, 2), (32, 8, 1), (2, 2, 1))
 
 
-def test_dynamic_shared_memory_is_declared_once_where_it_is_used() -> None:
-    use = SAXPY.replace("\tret;", "\tmov.u64 %rd1, __rustcuda_dynamic_shared;\n\tret;")
-    text = finish(HEADER + use, HOPPER).text
-    assert text == HEADER + ".extern .shared .align 16 .b8 __rustcuda_dynamic_shared[];\n\n" + use
+def test_clusters_name_the_capability_that_they_need() -> None:
+    raw = HEADER.replace("sm_90", "sm_80") + record("k", "cluster\x1f2\x1f1\x1f1") + entry("k")
+    with pytest.raises(
+        SignatureError, match=r"clusters need capability 9\.0, but the pass is for 8\.0"
+    ) as raised:
+        finish(raw, Capability(8, 0))
+    assert raised.value.where == "kernel 'k'"
+
+
+def test_a_slice_of_rows_has_the_width_as_a_third_parameter() -> None:
+    fields = ["parameter\x1fy\x1fDisjointSlice<f32, Runtime2DIndex>"]
+    (signature,) = finish(
+        HEADER + record("k", *fields) + entry("k", ".u64 .ptr .align 4", ".u64", ".u32"), HOPPER
+    ).signatures
+    (parameter,) = signature.parameters
+    assert (parameter.kind, parameter.dtype, parameter.mutable) == ("rows", "f32", True)
+
+
+def moved(*names: str) -> str:
+    """A kernel that takes the address of each variable."""
+    moves = "".join(f"\tmov.u64 %rd{number}, {name};\n" for number, name in enumerate(names))
+    return SAXPY.replace("\tret;", moves + "\tret;")
+
+
+def test_shared_variables_are_declared_with_the_size_that_their_names_tell() -> None:
+    raw = HEADER + moved("__shared_saxpy_TILE__1024_16_77", "__shared_saxpy_A_B__4_4_78")
+    assert finish(raw, HOPPER).text == (
+        HEADER + ".shared .align 16 .b8 __shared_saxpy_TILE[1024];\n"
+        ".shared .align 4 .b8 __shared_saxpy_A_B[4];\n\n" + moved("__shared_saxpy_TILE", "__shared_saxpy_A_B")
+    )
+
+
+def test_shared_variables_of_one_name_stay_apart() -> None:
+    names = [f"__shared_f_TILE__64_4_{identity}" for identity in (1, 2, 1, 3)]
+    text = finish(HEADER + moved(*names), HOPPER).text
+    for name in ("TILE", "TILE$2", "TILE$3"):
+        assert text.count(f".shared .align 4 .b8 __shared_f_{name}[64];\n") == 1
+    assert text.endswith(
+        moved("__shared_f_TILE", "__shared_f_TILE$2", "__shared_f_TILE", "__shared_f_TILE$3")
+    )
+
+
+def test_dynamic_shared_memory_is_declared_once_with_the_largest_alignment() -> None:
+    raw = HEADER + moved(*(f"__rustcuda_dynamic_shared__{alignment}" for alignment in (16, 128, 32)))
+    text = finish(raw, HOPPER).text
+    declaration = ".extern .shared .align 128 .b8 __rustcuda_dynamic_shared[];\n\n"
+    assert text == HEADER + declaration + moved(*["__rustcuda_dynamic_shared"] * 3)
     assert finish(text, HOPPER).text == text
+
+
+def constant(name: str, *fields: str) -> str:
+    text = "\x1e".join(["rustcuda\x1f1", f"constant\x1f{name}", *fields])
+    return static(f"__rustcuda_constant_{name}", text.encode())
+
+
+def test_constants_are_declared_and_described() -> None:
+    fields = ("type\x1f[f32; 64]", "scalar\x1ff32", "storage\x1f256\x1f4")
+    pair = ("doc\x1f Two.", "type\x1f(f32, u8)", "scalar\x1f", "storage\x1f8\x1f4")
+    module = finish(HEADER + constant("TABLE", *fields) + constant("PAIR", *pair) + SAXPY, HOPPER)
+    assert module.text == (
+        HEADER + ".visible .const .align 4 .b8 __constant_TABLE[256];\n"
+        ".visible .const .align 4 .b8 __constant_PAIR[8];\n" + SAXPY
+    )
+    assert module.constants == (
+        ConstantSymbol("PAIR", "(f32, u8)", "", 8, 4, "Two."),
+        ConstantSymbol("TABLE", "[f32; 64]", "f32", 256, 4),
+    )
+    assert [(symbol.symbol, symbol.count) for symbol in module.constants] == [
+        ("__constant_PAIR", 0),
+        ("__constant_TABLE", 64),
+    ]
 
 
 def test_another_target_is_named_with_the_one_wanted() -> None:

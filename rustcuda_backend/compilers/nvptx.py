@@ -245,6 +245,8 @@ def _device_only(linked: Sequence[str] = ()) -> Iterator[str]:
     """
     yield "-Zcrate-attr=feature(custom_inner_attributes,prelude_import,proc_macro_hygiene)"
     yield f"-Zcrate-attr=cuda_device::device_only({','.join(linked)})"
+    # Much is unused without the host part.
+    yield "-Aunused"
 
 
 def _ptx_feature(capability: Capability) -> str:
@@ -313,8 +315,8 @@ _REMEDIES = (
         "convert between 128-bit integers and floats by hand: LLVM cannot for this target",
     ),
     (
-        "symbol `__rustcuda_shared_",
-        "give every shared array of a kernel a name of its own, in inner blocks too",
+        "symbol `__rustcuda_constant_",
+        "give every #[constant] a name of its own, also in other modules and crates: Python fills it by name",
     ),
     (
         'the extern "ptx-kernel" ABI is experimental',

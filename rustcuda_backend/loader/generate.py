@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rustcuda_backend.capability import Capability
+    from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.cuda_versions import CudaVersion
     from rustcuda_backend.signature import KernelSignature, Parameter
 
@@ -90,6 +91,7 @@ class LoaderContent:
         generator: Who generates, e.g. `"rustcuda-backend 0.1.0"`.
         suffix: What the name of the file with the fatbin ends in; it lies beside the loader.
         offset: The byte of that file at which the fatbin begins; 0 where it is the whole file.
+        constants: The variables in constant memory of all capabilities together.
     """
 
     module: str
@@ -101,6 +103,7 @@ class LoaderContent:
     generator: str
     suffix: str = ".fatbin"
     offset: int = 0
+    constants: tuple[ConstantSymbol, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ def _taken_names(runtime_code: str) -> frozenset[str]:
     table = symtable.symtable(runtime_code, "runtime.py", "exec")
     own = {name for name in table.get_identifiers() if not hasattr(builtins, name)}
     stub = symtable.symtable(_STUB_TYPES, "stub", "exec").get_identifiers()
-    return frozenset(own | _builtins_used(table) | set(stub) | {"load"})
+    return frozenset(own | _builtins_used(table) | set(stub) | {"load", "_constants"})
 
 
 def _builtins_used(table: symtable.SymbolTable) -> set[str]:
@@ -237,6 +240,8 @@ def _module(content: LoaderContent, runtime_code: str) -> str:
         f'def load(device: object = None) -> None:\n    """{_LOAD_DOC}"""\n    _library.load(device)\n\n\n',
     ]
     parts += [_kernel(signature, content) for signature in content.signatures]
+    if content.constants:
+        parts.append(_constants(content.constants))
     names = ["load", *(signature.name for signature in content.signatures)]
     parts.append(f"\n__all__ = [\n{_items(names)}    *_ERRORS,\n]\n")
     return "".join(parts)
@@ -315,6 +320,14 @@ def _kernel(signature: KernelSignature, content: LoaderContent) -> str:
     )
 
 
+def _constants(constants: Sequence[ConstantSymbol]) -> str:
+    """The table of constant memory: name, symbol, Rust type, scalar or "", bytes, alignment and doc."""
+    rows = "".join(
+        f"    {(c.name, c.symbol, c.rust_type, c.dtype, c.size, c.alignment, c.doc)!r},\n" for c in constants
+    )
+    return f"_constants = (\n{rows})\n"
+
+
 def _docstring(text: str, indent: str) -> str:
     """A docstring literal, whatever is in the text."""
     safe = text.replace("\\", "\\\\")
@@ -386,7 +399,7 @@ def _kernel_stub(signature: KernelSignature) -> str:
 
 
 def _python_type(parameter: Parameter) -> str:
-    if parameter.kind == "slice":
+    if parameter.kind in ("slice", "rows"):
         return "_ArrayLike"
     if parameter.kind == "pointer":
         return "_PointerLike"

@@ -902,9 +902,24 @@ class _Slice(_Array):
         return self.wrong_value(f"{self.rust} that is contiguous", got, "use .contiguous()")
 
 
+class _Rows(_Slice):
+    """A slice that goes with the elements of a row, the array's last dimension."""
+
+    format = "QQI4x"
+
+    def convert(self, value: Any, values: list[Any]) -> int:
+        device = super().convert(value, values)
+        shape = value.shape if hasattr(value, "data_ptr") else value.__cuda_array_interface__["shape"]
+        width = int(shape[-1]) if len(shape) else 1
+        if width >= 1 << 32:
+            raise self.wrong_value(f"{self.rust} with rows of less than 2**32", f"rows of {width}")
+        values.append(width)
+        return device
+
+
 def _parameter_class(kind: str, dtype: str) -> type[_Integer | _Float | _Bool | _Pointer | _Slice]:
     if kind != "scalar":
-        return _Slice if kind == "slice" else _Pointer
+        return _Rows if kind == "rows" else _Slice if kind == "slice" else _Pointer
     if dtype == "bf16":
         return _BFloat16
     return _Bool if dtype == "bool" else _Float if dtype in _FLOAT_LIMITS else _Integer

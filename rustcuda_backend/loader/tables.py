@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rustcuda_backend.capability import Capability
+from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError
 from rustcuda_backend.signature import SCALAR_BYTES, Parameter
 
@@ -64,6 +65,7 @@ class LoaderTables:
         images: The capabilities in it.
         cuda: The CUDA version whose ptxas wrote its cubins, e.g. `"12.9"`.
         kernels: The kernels.
+        constants: The variables in constant memory.
     """
 
     suffix: str
@@ -73,6 +75,7 @@ class LoaderTables:
     images: tuple[LoaderImage, ...]
     cuda: str
     kernels: tuple[LoaderKernel, ...]
+    constants: tuple[ConstantSymbol, ...] = ()
 
 
 def read(text: str) -> LoaderTables:
@@ -85,7 +88,7 @@ def read(text: str) -> LoaderTables:
         body = ast.parse(text).body
         calls = {name: list(_calls(body, name)) for name in ("_Library", "_Kernel")}
         (library,) = calls["_Library"]
-        return _tables(library, calls["_Kernel"])
+        return replace(_tables(library, calls["_Kernel"]), constants=tuple(_constants(body)))
     except (SyntaxError, ValueError, TypeError, IndexError, KeyError, RecursionError, MemoryError) as error:
         raise FormatError(f"the generated loader is damaged: {error}") from None
 
@@ -96,6 +99,16 @@ def _calls(body: Sequence[ast.stmt], name: str) -> Iterator[Sequence[ast.expr]]:
         value = node.value if isinstance(node, ast.Assign) else None
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == name:
             yield value.args
+
+
+def _constants(body: Sequence[ast.stmt]) -> Iterator[ConstantSymbol]:
+    """The rows of `_constants = (…)`, which is there where there are any."""
+    for node in body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_constants":
+            for name, _symbol, rust_type, dtype, size, alignment, doc in _literal(node.value, tuple):
+                yield ConstantSymbol(
+                    str(name), str(rust_type), str(dtype), int(size), int(alignment), str(doc)
+                )
 
 
 def _tables(library: Sequence[ast.expr], kernels: Sequence[Sequence[ast.expr]]) -> LoaderTables:
@@ -133,7 +146,7 @@ def _kernel(arguments: Sequence[ast.expr]) -> LoaderKernel:
 
 
 def _parameter(name: str, _python: str, kind: str, dtype: str, mutable: bool, rust_type: str) -> Parameter:
-    if kind not in ("scalar", "pointer", "slice") or (kind == "scalar" and dtype not in SCALAR_BYTES):
+    if kind not in ("scalar", "pointer", "slice", "rows") or (kind == "scalar" and dtype not in SCALAR_BYTES):
         raise ValueError(f"parameter {name!r} has the unknown type {kind!r} of {dtype!r}")
     return Parameter(str(name), kind, dtype, mutable, str(rust_type))
 

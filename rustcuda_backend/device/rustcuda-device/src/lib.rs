@@ -1,6 +1,6 @@
 //! What GPU kernels written in Rust need, on the stock compiler.
 //!
-//! ```ignore
+//! ```
 //! use rustcuda_device::prelude::*;
 //!
 //! /// y = a * x + y
@@ -23,6 +23,7 @@
     target_arch = "nvptx64",
     feature(
         asm_experimental_arch,
+        const_type_name,
         f16,
         abi_unadjusted,
         link_llvm_intrinsics,
@@ -35,22 +36,26 @@
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused))]
 #![warn(missing_docs)]
 
-pub mod atomic;
 pub mod async_copy;
+pub mod atomic;
 pub mod bf16x2;
 #[cfg(cuda_arch = "90")]
 pub mod bulk;
+pub mod constant;
 pub mod convert;
 pub mod cusimd;
 pub mod disjoint;
 pub mod dotprod;
 pub mod f16x2;
 pub mod half;
+mod index;
 pub mod integer;
 mod intrinsics;
+mod launch;
 pub mod math;
-pub mod ops;
+pub mod matrix;
 pub mod memory;
+pub mod ops;
 pub mod pack;
 mod panic;
 pub mod record;
@@ -58,24 +63,28 @@ pub mod requires;
 pub mod shared;
 pub mod swizzle;
 pub mod thread;
+pub mod uniform;
+pub mod view;
 pub mod warp;
 
+pub use constant::ConstantMemory;
 pub use disjoint::DisjointSlice;
 pub use half::{Bf16x2, F16x2, bf16};
 pub use math::{CudaFloatExt, Float, FloatExt};
 pub use pack::Pack;
-pub use rustcuda_macros::{kernel, launch_bounds};
-pub use shared::{DynamicSharedArray, SharedArray};
+pub use rustcuda_macros::{cluster_launch, constant, device, kernel, launch_bounds};
+pub use shared::{DynamicShared, DynamicSharedArray, SharedArray};
 pub use thread::*;
 
 /// Everything that most kernels use: `use rustcuda_device::prelude::*;`.
 pub mod prelude {
+    pub use crate::constant::ConstantMemory;
     pub use crate::disjoint::DisjointSlice;
     pub use crate::half::{Bf16x2, F16x2, bf16};
     pub use crate::math::{CudaFloatExt, Float, FloatExt};
     #[cfg(target_arch = "nvptx64")]
     pub use crate::pack::F16x8;
     pub use crate::pack::{Bf16x8, F32x4, Pack};
-    pub use crate::shared::{DynamicSharedArray, SharedArray};
-    pub use crate::{kernel, launch_bounds, thread, warp};
+    pub use crate::shared::{DynamicShared, DynamicSharedArray, SharedArray};
+    pub use crate::{cluster_launch, constant, device, kernel, launch_bounds, thread, warp};
 }

@@ -9,12 +9,15 @@
 //! | `name` | the kernel's name |
 //! | `doc` | its doc comment, if there is one, lines separated by newlines |
 //! | `launch_bounds` | most threads per block, fewest blocks per multiprocessor or 0; if given |
+//! | `block` | threads of a block along x, y and z; if given |
+//! | `cluster` | blocks of a cluster along x, y and z; if given |
 //! | `parameter` | name and type, in order; one line each |
 //!
 //! `#[kernel]` writes it by means of this module; other code has no use for it.
 
 use crate::bf16;
 use crate::disjoint::DisjointSlice;
+use crate::index::SpaceLayout;
 
 /// Numbers and `bool`: what a kernel can be passed, and what its pointers and slices can hold.
 #[diagnostic::on_unimplemented(
@@ -76,12 +79,13 @@ impl<T: Scalar> KernelParam for &[T] {
     const IS_SLICE: bool = true;
 }
 
-impl<T: Scalar> KernelParam for DisjointSlice<'_, T> {
-    const SPELLING: [&'static str; 3] = ["DisjointSlice<", T::NAME, ">"];
+impl<T: Scalar, Space: SpaceLayout> KernelParam for DisjointSlice<'_, T, Space> {
+    const SPELLING: [&'static str; 3] = ["DisjointSlice<", T::NAME, Space::RECORDED];
     const IS_SLICE: bool = true;
 }
 
-/// A parameter that the PTX has as a pointer and a length.
+/// A parameter that the PTX has as a pointer and a length, and a third where [`Space`](Self::Space)
+/// is not `()`.
 #[diagnostic::on_unimplemented(
     message = "a kernel's parameter of type `{Self}` cannot be passed from Python",
     label = "cannot be passed from Python",
@@ -90,22 +94,25 @@ impl<T: Scalar> KernelParam for DisjointSlice<'_, T> {
 pub trait SliceParam {
     /// The PTX parameter before the length.
     type Pointer;
+    /// The PTX parameter behind the length, or `()`.
+    type Space;
 
-    /// Puts the two together.
+    /// Puts them together.
     ///
     /// # Safety
     ///
     /// They must describe memory that is valid as this type asks for.
-    unsafe fn from_parts(pointer: Self::Pointer, length: usize) -> Self;
+    unsafe fn from_parts(pointer: Self::Pointer, length: usize, space: Self::Space) -> Self;
 }
 
-impl<'a, T: Scalar> SliceParam for &'a [T] {
+impl<'a, T> SliceParam for &'a [T] {
     // A pointer that may be null (an empty tensor's) and that LLVM knows to be read only and not
     // aliased, as it does of `&[T]`: such loads go through the read-only cache (LDG.CONSTANT).
     type Pointer = Option<&'a [T; 0]>;
+    type Space = ();
 
     #[inline(always)]
-    unsafe fn from_parts(pointer: Self::Pointer, length: usize) -> Self {
+    unsafe fn from_parts(pointer: Self::Pointer, length: usize, (): ()) -> Self {
         // SAFETY: the same representation, and null is valid for a raw pointer.
         let pointer: *const T = unsafe { core::mem::transmute(pointer) };
         // A slice's pointer is never null. Added to, not replaced: LLVM would lose what it points to.
@@ -115,13 +122,14 @@ impl<'a, T: Scalar> SliceParam for &'a [T] {
     }
 }
 
-impl<T: Scalar> SliceParam for DisjointSlice<'_, T> {
+impl<T, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
     type Pointer = *mut T;
+    type Space = Space::Data;
 
     #[inline(always)]
-    unsafe fn from_parts(pointer: *mut T, length: usize) -> Self {
+    unsafe fn from_parts(pointer: *mut T, length: usize, space: Space::Data) -> Self {
         // SAFETY: promised by the caller.
-        unsafe { Self::from_raw_parts(pointer, length) }
+        unsafe { Self::from_raw_parts_with_space(pointer, length, space) }
     }
 }
 

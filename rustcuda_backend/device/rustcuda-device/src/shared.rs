@@ -7,10 +7,25 @@ use core::ops::{Index, IndexMut};
 
 use crate::intrinsics::ptx;
 
-/// `N` elements of shared memory, not initialized, declared inside the body of a kernel:
+/// `N` elements of shared memory, not initialized, declared inside the body of a kernel or of a
+/// [`device`](crate::device) function, on whose constants and type parameters `T` and `N` may depend:
 ///
-/// ```ignore
-/// static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;
+/// ```
+/// use rustcuda_device::prelude::*;
+///
+/// /// Turns each block's 256 elements round.
+/// #[kernel(launch_bounds(256))]
+/// pub fn reverse(x: &[f32], mut y: DisjointSlice<f32>) {
+///     static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;
+///     let (index, at) = (thread::index_1d(), thread::threadIdx_x() as usize);
+///     // SAFETY: each thread writes its own element; those of others are read after the barrier.
+///     unsafe { TILE[at] = x[index.get()] };
+///     thread::sync_threads();
+///     let turned = unsafe { TILE[255 - at] };
+///     if let Some(y) = y.get_mut(index) {
+///         *y = turned;
+///     }
+/// }
 /// ```
 ///
 /// Each block has its own. `ALIGN` is its least alignment in bytes, if that of `T` is too small.
@@ -96,25 +111,83 @@ impl<T, const N: usize, const ALIGN: usize> IndexMut<usize> for SharedArray<T, N
 pub(crate) const fn refuse_global_memory() {
     if cfg!(target_arch = "nvptx64") {
         panic!(
-            "shared memory is declared as `static mut NAME: type = type::UNINIT;` in the body of a #[kernel]"
+            "shared memory is declared as `static mut NAME: type = type::UNINIT;` in the body of a #[kernel] \
+             or #[device] function"
         );
     }
 }
 
+/// The pointer for which a use of a static stands: `__shared_<name>__<size>_<alignment>_<identity>`,
+/// which the build backend declares.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(target_arch = "nvptx64")]
+macro_rules! shared_pointer {
+    ($type:ty, $name:literal, $line:literal, $column:literal) => {
+        // SAFETY: takes the address of a variable that the build backend declares in the PTX.
+        unsafe {
+            let address: u64;
+            ::core::arch::asm!(
+                ::core::concat!("mov.u64 {}, __shared_", $name, "__{}_{}_{};"),
+                out(reg64) address,
+                const <$type>::STORAGE[0],
+                const <$type>::STORAGE[1],
+                const $crate::shared::identity::<$type>(::core::module_path!(), $line, $column),
+                options(pure, nomem, nostack, preserves_flags)
+            );
+            $crate::shared::generic(address).cast::<$type>()
+        }
+    };
+}
+
+/// As for the GPU, of which it has the type.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! shared_pointer {
+    ($type:ty, $name:literal, $line:literal, $column:literal) => {
+        // SAFETY: panics.
+        unsafe { $crate::shared::generic(0).cast::<$type>() }
+    };
+}
+
+/// What tells two statics apart that have the name, the size and the alignment in common: a hash
+/// (FNV-1a) of where they stand, and of their type, which is another in each instance of a generic
+/// function.
+#[doc(hidden)]
+#[cfg(target_arch = "nvptx64")]
+pub const fn identity<T>(module: &str, line: u32, column: u32) -> u64 {
+    let hash = hashed(0xcbf2_9ce4_8422_2325, module.as_bytes());
+    let hash = hashed(hash, core::any::type_name::<T>().as_bytes());
+    hashed(hashed(hash, &line.to_le_bytes()), &column.to_le_bytes())
+}
+
+#[cfg(target_arch = "nvptx64")]
+const fn hashed(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
 /// The shared memory whose size the launch gives, in bytes: `kernel[grid, block, shared_bytes]`.
 ///
-/// There is one per block, aligned to 16 bytes, however often and with whichever `T` it is asked
-/// for. Reading and writing it has the duties of a [`SharedArray`].
-pub struct DynamicSharedArray<T>(PhantomData<T>);
+/// There is one per block, however often and with whichever `T` it is asked for; its alignment is the
+/// largest `ALIGN` that any use in the wheel has. Reading and writing it has the duties of a
+/// [`SharedArray`]. [`DynamicShared`] takes several arrays from it.
+pub struct DynamicSharedArray<T, const ALIGN: usize = 16>(PhantomData<T>);
 
-impl<T> DynamicSharedArray<T> {
+impl<T, const ALIGN: usize> DynamicSharedArray<T, ALIGN> {
     /// Its first element's address.
     #[inline(always)]
     pub fn get() -> *mut T {
         const {
+            assert!(ALIGN.is_power_of_two(), "an alignment is a power of two");
             assert!(
-                align_of::<T>() <= 16,
-                "dynamic shared memory is aligned to 16 bytes"
+                align_of::<T>() <= ALIGN,
+                "dynamic shared memory for this type needs a larger ALIGN"
             )
         };
         Self::get_raw().cast()
@@ -124,7 +197,7 @@ impl<T> DynamicSharedArray<T> {
     #[inline(always)]
     pub fn get_raw() -> *mut u8 {
         // SAFETY: the address is that of a shared variable.
-        unsafe { generic(dynamic_address()) }
+        unsafe { generic(dynamic_address::<ALIGN>()) }
     }
 
     /// The address `bytes` after its start, which must be a multiple of `T`'s alignment.
@@ -132,6 +205,99 @@ impl<T> DynamicSharedArray<T> {
     pub fn offset(bytes: usize) -> *mut T {
         Self::get_raw().wrapping_add(bytes).cast()
     }
+}
+
+/// Takes arrays from the dynamic shared memory one after another, with the gaps that their alignment
+/// needs.
+///
+/// Each thread takes the same ones in the same order, and so has the same addresses. An array that
+/// does not fit is a panic.
+///
+/// ```
+/// use rustcuda_device::prelude::*;
+///
+/// /// How often each number below the block's size is there; 8 bytes of shared memory for each thread.
+/// #[kernel]
+/// pub unsafe fn histogram(keys: &[u32], totals: *mut u32) {
+///     let bins = thread::blockDim_x() as usize;
+///     let mut memory = DynamicShared::new();
+///     let (counts, shown) = (memory.take::<u32>(bins), memory.take::<u32>(bins));
+///     let at = thread::threadIdx_x() as usize;
+///     // SAFETY: each thread uses its own elements only.
+///     unsafe {
+///         *counts.add(at) = keys.iter().filter(|&&key| key as usize == at).count() as u32;
+///         *shown.add(at) = *counts.add(at);
+///         *totals.add(at) = *shown.add(at);
+///     }
+/// }
+/// ```
+pub struct DynamicShared {
+    end: usize,
+}
+
+impl DynamicShared {
+    /// Begins at the start of the memory.
+    ///
+    /// Two of these give out the same memory.
+    #[inline(always)]
+    #[allow(clippy::new_without_default)] // no value like any other: it stands for a resource
+    pub fn new() -> Self {
+        Self { end: 0 }
+    }
+
+    /// The address of the next `count` elements, in no defined state; reading and writing them has the
+    /// duties of a [`SharedArray`].
+    ///
+    /// # Panics
+    ///
+    /// They do not fit in what the launch has given.
+    #[inline(always)]
+    pub fn take<T>(&mut self, count: usize) -> *mut T {
+        const {
+            assert!(
+                align_of::<T>() <= 16,
+                "dynamic shared memory is aligned to 16 bytes"
+            )
+        };
+        let start = self.end.next_multiple_of(align_of::<T>());
+        let bytes = count.saturating_mul(size_of::<T>());
+        self.end = start.saturating_add(bytes);
+        assert!(
+            self.end <= dynamic_smem_size() as usize,
+            "the launch has given too little shared memory"
+        );
+        DynamicSharedArray::<T>::offset(start)
+    }
+
+    /// The bytes that the arrays taken so far need.
+    #[inline(always)]
+    pub fn bytes(&self) -> usize {
+        self.end
+    }
+}
+
+macro_rules! sizes {
+    ($($(#[doc = $doc:literal])* $name:ident = $instruction:literal;)*) => {
+        $(
+            $(#[doc = $doc])*
+            #[inline(always)]
+            pub fn $name() -> u32 {
+                let bytes: u32;
+                // SAFETY: reads a special register that every thread has.
+                unsafe {
+                    ptx!($instruction, out(reg32) bytes, options(pure, nomem, nostack, preserves_flags));
+                }
+                bytes
+            }
+        )*
+    };
+}
+
+sizes! {
+    /// Bytes of dynamic shared memory that the launch has given.
+    dynamic_smem_size = "mov.u32 {}, %dynamic_smem_size;";
+    /// Bytes of shared memory that the block has, static and dynamic.
+    total_smem_size = "mov.u32 {}, %total_smem_size;";
 }
 
 /// The address of shared memory as instructions take it that want no generic pointer.
@@ -176,12 +342,12 @@ pub unsafe fn generic(address: u64) -> *mut u8 {
 }
 
 #[inline(always)]
-fn dynamic_address() -> u64 {
+fn dynamic_address<const ALIGN: usize>() -> u64 {
     let address: u64;
     // SAFETY: takes the address of a variable that the build backend declares in the PTX.
     unsafe {
         ptx!(
-            "mov.u64 {}, __rustcuda_dynamic_shared;", out(reg64) address,
+            "mov.u64 {}, __rustcuda_dynamic_shared__{};", out(reg64) address, const ALIGN,
             options(pure, nomem, nostack, preserves_flags)
         );
     }

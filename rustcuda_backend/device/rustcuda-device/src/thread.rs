@@ -1,8 +1,8 @@
 //! Which thread this is, and the barrier of its block.
 
-use core::marker::PhantomData;
-
-use crate::intrinsics;
+pub use crate::index::*;
+use crate::intrinsics::{self, ptx};
+pub use crate::launch::*;
 
 macro_rules! axes {
     ($($(#[doc = $doc:literal])* $name:ident = $intrinsic:ident;)*) => {
@@ -45,49 +45,30 @@ axes! {
     gridDim_z = grid_size_z;
 }
 
-/// Proof that this thread alone has a certain index; made by [`index_1d`].
-///
-/// It cannot be copied nor leave the thread, so an element that a
-/// [`DisjointSlice`](crate::DisjointSlice) gives for it has no other owner.
-pub struct ThreadIndex<'kernel> {
-    index: usize,
-    // Neither Send nor Sync, and invariant in 'kernel.
-    this_thread: PhantomData<*mut &'kernel ()>,
+macro_rules! registers {
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $instruction:literal, $class:ident;)*) => {
+        $(
+            $(#[doc = $doc])*
+            #[inline(always)]
+            pub fn $name() -> $type {
+                let value: $type;
+                // SAFETY: reads a special register that every thread has.
+                unsafe {
+                    ptx!($instruction, out($class) value, options(nomem, nostack, preserves_flags));
+                }
+                value
+            }
+        )*
+    };
 }
 
-impl ThreadIndex<'_> {
-    /// What a thread holds when the launch has more than one dimension.
-    const INVALID: usize = usize::MAX;
-
-    /// The index.
-    #[inline(always)]
-    pub fn get(&self) -> usize {
-        self.index
-    }
-
-    /// Whether the index is below `length`.
-    #[inline(always)]
-    pub fn in_bounds(&self, length: usize) -> bool {
-        self.index < length
-    }
-}
-
-/// This thread's index in the whole grid of a one-dimensional launch.
-///
-/// Where block or grid extend along y or z, indices would repeat; every thread then gets
-/// `usize::MAX`, which is in the bounds of no slice.
-#[inline(always)]
-pub fn index_1d<'kernel>() -> ThreadIndex<'kernel> {
-    let is_1d = blockDim_y() == 1 && blockDim_z() == 1 && gridDim_y() == 1 && gridDim_z() == 1;
-    let index = u64::from(blockIdx_x()) * u64::from(blockDim_x()) + u64::from(threadIdx_x());
-    ThreadIndex {
-        index: if is_1d {
-            index as usize
-        } else {
-            ThreadIndex::INVALID
-        },
-        this_thread: PhantomData,
-    }
+registers! {
+    /// The multiprocessor that this thread runs on; it may change while the kernel runs.
+    smid: u32 = "mov.u32 {}, %smid;", reg32;
+    /// One more than the largest number that [`smid`] gives; more than there are multiprocessors, maybe.
+    nsmid: u32 = "mov.u32 {}, %nsmid;", reg32;
+    /// The number of this launch in its context.
+    gridid: u64 = "mov.u64 {}, %gridid;", reg64;
 }
 
 /// Waits until all threads of the block are here (`bar.sync 0`); what they wrote to shared and

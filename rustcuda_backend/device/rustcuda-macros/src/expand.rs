@@ -1,72 +1,140 @@
 //! What `#[kernel]` becomes.
 
-use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro::{Ident, Span, TokenStream, TokenTree};
 
-use crate::bounds::{self, Bounds};
-use crate::error::Result;
-use crate::function::{self, Function};
+use crate::arguments::{self, Arguments};
+use crate::error::{Error, Result};
+use crate::function::{self, Function, not_generic};
 use crate::parameter::{Parameter, plain};
+use crate::record::Record;
 use crate::shared;
 use crate::template::fill;
 
 /// The inner function holds the author's signature and body; it disappears by inlining.
-const EXPANSION: &str = r#"
+const ENTRY: &str = r#"
     #[cfg(target_arch = "nvptx64")]
     $attributes
     #[unsafe(no_mangle)]
     #[allow(improper_ctypes_definitions)]
-    $visibility $unsafety extern "ptx-kernel" fn $name($entry_parameters) {
+    $visibility $unsafety extern "ptx-kernel" fn $entry($entry_parameters) {
         #[allow(unused_imports)]
         use ::rustcuda_device::FloatExt as _;
         #[inline(always)]
         #[allow(dangerous_implicit_autorefs, clippy::too_many_arguments)]
-        $unsafety fn $name($written_parameters) $device_body
+        $unsafety fn $name($written_parameters) $body
         #[allow(unused_unsafe)]
         // SAFETY: the launcher passes what the record promises.
         let () = unsafe { $name($arguments) };
     }
 
+    $record
+"#;
+
+/// One of the kernels that a generic one becomes: its type is an alias there.
+const INSTANCE: &str = r#"
     #[cfg(target_arch = "nvptx64")]
     $conditions
     const _: () = {
-        const PIECES: &[::rustcuda_device::record::Piece] = &[$pieces];
-        #[used]
-        #[unsafe(no_mangle)]
-        static $record: [u8; ::rustcuda_device::record::length(PIECES)] =
-            ::rustcuda_device::record::join(PIECES);
-        $checks
+        #[allow(dead_code)]
+        type $parameter = $type;
+        $entry
     };
+"#;
 
+/// The function as it is written, for editors and `cargo check`.
+const HOST: &str = r#"
     #[cfg(not(target_arch = "nvptx64"))]
     $attributes
-    #[allow(static_mut_refs)]
-    $visibility $unsafety fn $name($written_parameters) {
+    #[allow(dangerous_implicit_autorefs)]
+    $visibility $unsafety fn $name $generics ($written_parameters) $where {
         #[allow(unused_imports)]
         use ::rustcuda_device::FloatExt as _;
-        $host_body
+        $body
     }
 "#;
 
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let function = function::parse(item)?;
-    let bounds = bounds::of(arguments, &function)?;
-    let name = plain(&function.name);
-    let kept = |keep: fn(&str) -> bool| -> TokenStream {
-        let attributes = function
-            .attributes
-            .iter()
-            .filter(|attribute| keep(&attribute.name));
-        attributes
-            .map(|attribute| attribute.tokens.clone())
-            .collect()
+    let arguments = arguments::of(arguments, &function)?;
+    let mut expanded = match &function.generic {
+        None => entry(&function, &arguments, &function.name),
+        Some(generic) if arguments.types.is_empty() => {
+            return Err(not_generic(generic.parameter.span()));
+        }
+        Some(generic) => instances(&function, &arguments, &generic.parameter)?,
     };
-    Ok(fill(
-        EXPANSION,
+    let body = shared::rewrite(&function.body, &plain(&function.name));
+    let (generics, conditions) = match &function.generic {
+        Some(generic) => (generic.tokens.clone(), generic.conditions.clone()),
+        None => Default::default(),
+    };
+    expanded.extend(fill(
+        HOST,
         &[
-            ("attributes", kept(|name| name != "launch_bounds")),
-            ("conditions", kept(|name| name == "cfg")),
+            (
+                "attributes",
+                kept(&function, |name| !arguments::is_ours(name)),
+            ),
             ("visibility", function.visibility.clone()),
             ("unsafety", function.unsafety.clone()),
+            ("name", TokenTree::from(function.name.clone()).into()),
+            ("generics", generics),
+            ("written_parameters", function.written_parameters.clone()),
+            ("where", conditions),
+            ("body", body.stream()),
+        ],
+    ));
+    Ok(expanded)
+}
+
+/// A kernel for each of the types, `scale_f32` for `f32`.
+fn instances(function: &Function, arguments: &Arguments, parameter: &Ident) -> Result<TokenStream> {
+    let mut expanded = TokenStream::new();
+    for rust_type in &arguments.types {
+        let name = format!("{}_{}", plain(&function.name), last_segment(rust_type)?);
+        let entry = entry(
+            function,
+            arguments,
+            &Ident::new(&name, function.name.span()),
+        );
+        let parts = [
+            ("conditions", kept(function, |name| name == "cfg")),
+            ("parameter", TokenTree::from(parameter.clone()).into()),
+            ("type", rust_type.iter().cloned().collect()),
+            ("entry", entry),
+        ];
+        expanded.extend(fill(INSTANCE, &parts));
+    }
+    Ok(expanded)
+}
+
+/// `f16` of `core::primitive::f16`: the last name outside of `<…>`.
+fn last_segment(rust_type: &[TokenTree]) -> Result<String> {
+    let path = rust_type
+        .iter()
+        .take_while(|token| token.to_string() != "<");
+    match path.last() {
+        Some(TokenTree::Ident(name)) => Ok(plain(name)),
+        _ => {
+            let span = rust_type.first().map_or(Span::call_site(), TokenTree::span);
+            let message = "a kernel's type needs a name, after which the kernel is called; give it one: type Name = …;";
+            Err(Error::new(span, message))
+        }
+    }
+}
+
+fn entry(function: &Function, arguments: &Arguments, name: &Ident) -> TokenStream {
+    let body = shared::rewrite(&function.body, &plain(name));
+    fill(
+        ENTRY,
+        &[
+            (
+                "attributes",
+                kept(function, |name| !arguments::is_ours(name)),
+            ),
+            ("visibility", function.visibility.clone()),
+            ("unsafety", function.unsafety.clone()),
+            ("entry", TokenTree::from(name.clone()).into()),
             ("name", TokenTree::from(function.name.clone()).into()),
             ("written_parameters", function.written_parameters.clone()),
             (
@@ -77,36 +145,45 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
                 "arguments",
                 function.parameters.iter().map(argument).collect(),
             ),
-            (
-                "device_body",
-                TokenTree::from(shared::rewrite(&function.body, &name)).into(),
-            ),
-            ("host_body", TokenTree::from(function.body.clone()).into()),
-            (
-                "record",
-                identifier(&format!("__rustcuda_kernel_{name}"), Span::call_site()),
-            ),
-            ("pieces", pieces(&function, bounds)),
-            ("checks", function.parameters.iter().map(check).collect()),
+            ("body", TokenTree::from(body).into()),
+            ("record", record(function, arguments, &plain(name))),
         ],
-    ))
+    )
+}
+
+fn kept(function: &Function, keep: fn(&str) -> bool) -> TokenStream {
+    let attributes = function
+        .attributes
+        .iter()
+        .filter(|attribute| keep(&attribute.name));
+    attributes
+        .map(|attribute| attribute.tokens.clone())
+        .collect()
 }
 
 /// A slice becomes a pointer and a length: the loads then are known to be from global memory.
 fn entry_parameters(parameter: &Parameter) -> TokenStream {
-    let source = if parameter.is_slice {
-        "$pointer: <$type as ::rustcuda_device::record::SliceParam>::Pointer, $length: usize,"
-    } else {
-        "$pointer: $type,"
+    let source = match (parameter.is_slice, parameter.has_row_width) {
+        (true, true) => {
+            "$pointer: <$type as ::rustcuda_device::record::SliceParam>::Pointer, $length: usize, $width: u32,"
+        }
+        (true, false) => {
+            "$pointer: <$type as ::rustcuda_device::record::SliceParam>::Pointer, $length: usize,"
+        }
+        _ => "$pointer: $type,",
     };
     fill(source, &parts(parameter))
 }
 
 fn argument(parameter: &Parameter) -> TokenStream {
-    let source = if parameter.is_slice {
-        "<$type as ::rustcuda_device::record::SliceParam>::from_parts($pointer, $length),"
-    } else {
-        "$pointer,"
+    let source = match (parameter.is_slice, parameter.has_row_width) {
+        (true, true) => {
+            "<$type as ::rustcuda_device::record::SliceParam>::from_parts($pointer, $length, $width),"
+        }
+        (true, false) => {
+            "<$type as ::rustcuda_device::record::SliceParam>::from_parts($pointer, $length, ()),"
+        }
+        _ => "$pointer,",
     };
     fill(source, &parts(parameter))
 }
@@ -125,74 +202,48 @@ fn check(parameter: &Parameter) -> TokenStream {
     fill(source, &parts(parameter))
 }
 
-fn parts(parameter: &Parameter) -> [(&'static str, TokenStream); 3] {
+fn parts(parameter: &Parameter) -> [(&'static str, TokenStream); 4] {
     let name = parameter.plain_name();
-    let span = parameter.name.span();
+    let identifier = |part: &str| -> TokenStream {
+        TokenTree::from(Ident::new(&format!("{part}_{name}"), parameter.name.span())).into()
+    };
     [
         ("type", parameter.rust_type.clone()),
-        ("pointer", identifier(&format!("pointer_{name}"), span)),
-        ("length", identifier(&format!("length_{name}"), span)),
+        ("pointer", identifier("pointer")),
+        ("length", identifier("length")),
+        ("width", identifier("width")),
     ]
 }
 
-/// The record's text in pieces, as `rustcuda_device::record` describes it.
-fn pieces(function: &Function, bounds: Option<Bounds>) -> TokenStream {
-    let mut pieces = text(&format!(
-        "rustcuda\x1f1\x1ename\x1f{}",
-        plain(&function.name)
-    ));
-    let mut separator = "\x1edoc\x1f";
-    for attribute in function
-        .attributes
-        .iter()
-        .filter(|attribute| attribute.name == "doc")
-    {
-        // `= "…"`; anything else, such as `(hidden)`, is no text.
-        if let [TokenTree::Punct(equals), expression @ ..] = attribute.rest.as_slice()
-            && equals.as_char() == '='
-        {
-            pieces.extend(text(separator));
-            pieces.extend(fill(
-                "::rustcuda_device::record::Piece::Text($doc),",
-                &[("doc", expression.iter().cloned().collect())],
-            ));
-            separator = "\n";
-        }
+fn record(function: &Function, arguments: &Arguments, name: &str) -> TokenStream {
+    let mut record = Record::new("name", name);
+    record.doc(&function.attributes);
+    if let Some(bounds) = &arguments.launch_bounds {
+        record.numbers("launch_bounds", padded(bounds, 2, "0"));
     }
-    if let Some(bounds) = bounds {
-        pieces.extend(text("\x1elaunch_bounds\x1f"));
-        pieces.extend(number(bounds.most_threads));
-        pieces.extend(text("\x1f"));
-        pieces.extend(number(bounds.fewest_blocks));
+    if let Some(block) = &arguments.block {
+        record.numbers("block", padded(block, 3, "1"));
+    }
+    if let Some(cluster) = &arguments.cluster {
+        record.numbers("cluster", padded(cluster, 3, "1"));
     }
     for parameter in &function.parameters {
-        pieces.extend(text(&format!(
-            "\x1eparameter\x1f{}\x1f",
-            parameter.plain_name()
-        )));
-        pieces.extend(fill(
-            "::rustcuda_device::record::Piece::Type(<$type as ::rustcuda_device::record::KernelParam>::SPELLING),",
-            &parts(parameter),
-        ));
+        record.text(&format!("\x1eparameter\x1f{}\x1f", parameter.plain_name()));
+        record.piece(
+            "Type(<$of as ::rustcuda_device::record::KernelParam>::SPELLING)",
+            parameter.rust_type.clone(),
+        );
     }
-    pieces
-}
-
-fn text(text: &str) -> TokenStream {
-    let literal = TokenTree::from(Literal::string(text));
-    fill(
-        "::rustcuda_device::record::Piece::Text($text),",
-        &[("text", literal.into())],
+    record.finish(
+        &format!("__rustcuda_kernel_{name}"),
+        kept(function, |name| name == "cfg"),
+        function.parameters.iter().map(check).collect(),
     )
 }
 
-fn number(expression: TokenStream) -> TokenStream {
-    fill(
-        "::rustcuda_device::record::Piece::Number(($expression) as u64),",
-        &[("expression", expression)],
-    )
-}
-
-fn identifier(name: &str, span: Span) -> TokenStream {
-    TokenTree::from(Ident::new(name, span)).into()
+/// The expressions, with `rest` for those left out.
+fn padded(expressions: &[TokenStream], count: usize, rest: &str) -> Vec<TokenStream> {
+    let mut padded = expressions.to_vec();
+    padded.resize_with(count, || fill(rest, &[]));
+    padded
 }

@@ -1,9 +1,11 @@
 //! Taking a function item apart.
 
+use core::iter::Peekable;
+
 use proc_macro::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
-use crate::parameter::{self, Parameter};
+use crate::parameter::{self, Parameter, punct, split_at_commas};
 
 /// One `#[…]` before an item.
 pub struct Attribute {
@@ -13,6 +15,17 @@ pub struct Attribute {
     pub rest: Vec<TokenTree>,
     /// All of it.
     pub tokens: TokenStream,
+    pub span: Span,
+}
+
+/// `<T: Bound> … where …`.
+pub struct Generic {
+    /// The type parameter, the only one.
+    pub parameter: Ident,
+    /// All between the function's name and its parameters.
+    pub tokens: TokenStream,
+    /// `where` and all that follows it, or nothing.
+    pub conditions: TokenStream,
 }
 
 /// A function that can be a kernel.
@@ -22,6 +35,7 @@ pub struct Function {
     /// `unsafe`, or nothing.
     pub unsafety: TokenStream,
     pub name: Ident,
+    pub generic: Option<Generic>,
     pub parameters: Vec<Parameter>,
     /// The parameters as they are written, without the parentheses.
     pub written_parameters: TokenStream,
@@ -60,6 +74,7 @@ pub fn attribute(hash: TokenTree, group: &Group) -> Attribute {
             .unwrap_or_default(),
         rest: inner[path..].to_vec(),
         tokens: [hash, group.clone().into()].into_iter().collect(),
+        span: group.span(),
     }
 }
 
@@ -96,25 +111,80 @@ pub fn parse(item: TokenStream) -> Result<Function> {
             "PTX has ASCII names only; rename the kernel",
         ));
     }
+    let mut generic = match tokens.peek() {
+        Some(token) if punct(token) == Some('<') => Some(generic(&mut tokens)?),
+        _ => None,
+    };
     let list = match tokens.next() {
         Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group,
-        Some(other) => {
-            let message = "a kernel cannot be generic, over lifetimes neither: it has no caller in Rust that would \
-                           choose; leave lifetimes out, and write one kernel for each type";
-            return Err(Error::new(other.span(), message));
-        }
-        None => return Err(not_a_function(name.span())),
+        _ => return Err(not_a_function(last)),
     };
+    if let Some(generic) = &mut generic {
+        generic.conditions = conditions(&mut tokens);
+    }
     let body = body(&mut tokens)?;
     Ok(Function {
         attributes,
         visibility,
         unsafety,
         name,
+        generic,
         parameters: parameter::parse_list(list.stream())?,
         written_parameters: list.stream(),
         body,
     })
+}
+
+/// Reads `<T: Bound>`, which has one type and nothing else.
+fn generic(tokens: &mut impl Iterator<Item = TokenTree>) -> Result<Generic> {
+    let mut read = Vec::new();
+    let mut depth = 0;
+    for token in tokens {
+        depth += match punct(&token) {
+            Some('<') => 1,
+            Some('>') => -1,
+            _ => 0,
+        };
+        read.push(token);
+        if depth == 0 {
+            break;
+        }
+    }
+    let several = split_at_commas(read[1..read.len() - 1].iter().cloned().collect()).len() > 1;
+    match &read[1] {
+        TokenTree::Ident(parameter) if parameter.to_string() != "const" && !several => {
+            Ok(Generic {
+                parameter: parameter.clone(),
+                tokens: read.iter().cloned().collect(),
+                conditions: TokenStream::new(),
+            })
+        }
+        _ => Err(not_generic(read[0].span())),
+    }
+}
+
+/// The error for generics other than one type whose values are listed.
+pub fn not_generic(span: Span) -> Error {
+    let message = "a kernel cannot be generic, over lifetimes neither: it has no caller in Rust that would \
+                   choose; leave lifetimes out, and list the types of the one type parameter that it may \
+                   have: #[kernel(f32, f64)]";
+    Error::new(span, message)
+}
+
+/// Takes `where …` off the tokens, if it is there.
+fn conditions(tokens: &mut Peekable<impl Iterator<Item = TokenTree>>) -> TokenStream {
+    if tokens
+        .peek()
+        .is_none_or(|token| token.to_string() != "where")
+    {
+        return TokenStream::new();
+    }
+    let is_body = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+    let mut read = TokenStream::new();
+    while let Some(token) = tokens.next_if(|token| !is_body(token)) {
+        read.extend([token]);
+    }
+    read
 }
 
 fn body(tokens: &mut impl Iterator<Item = TokenTree>) -> Result<Group> {

@@ -10,6 +10,8 @@ pub struct Parameter {
     pub rust_type: TokenStream,
     /// Spelled `&[T]` or `DisjointSlice<T>`: becomes a pointer and a length in the PTX.
     pub is_slice: bool,
+    /// A slice that says how long its rows are: has a third parameter in the PTX.
+    pub has_row_width: bool,
 }
 
 impl Parameter {
@@ -112,6 +114,7 @@ fn parse(tokens: Vec<TokenTree>) -> Result<Parameter> {
     Ok(Parameter {
         name: name.clone(),
         is_slice: is_slice(rust_type),
+        has_row_width: has_row_width(rust_type),
         rust_type: rust_type.iter().cloned().collect(),
     })
 }
@@ -150,6 +153,13 @@ fn is_slice(rust_type: &[TokenTree]) -> bool {
                 .is_some_and(|token| token.to_string() == "DisjointSlice")
         }
     }
+}
+
+/// Whether it is `DisjointSlice<T, Runtime2DIndex>` or another whose rows the launch gives.
+fn has_row_width(rust_type: &[TokenTree]) -> bool {
+    let spaces = ["Runtime2DIndex", "RuntimeRowMajorTiles"];
+    let mut words = rust_type.iter().map(ToString::to_string);
+    is_slice(rust_type) && words.any(|word| spaces.contains(&word.as_str()))
 }
 
 fn without_lifetime(tokens: &[TokenTree]) -> &[TokenTree] {

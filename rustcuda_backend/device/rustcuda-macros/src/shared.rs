@@ -1,63 +1,59 @@
-//! Shared memory in a kernel's body: `static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;`.
+//! Shared memory in a function's body: `static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;`.
 //!
-//! Rust knows no address spaces, so the static becomes a function that gives a pointer to it, every
-//! `TILE` becomes `(*TILE_ptr())`, and a marker static tells the build backend to declare the storage.
+//! Rust knows no address spaces, so the static goes, and every `TILE` becomes a place behind a pointer
+//! to a variable of the PTX. Size and alignment are in that variable's name, by which the build backend
+//! declares it; so they may depend on constants and type parameters of the function.
 
-use proc_macro::{Group, Ident, TokenStream, TokenTree};
+use proc_macro::{Group, Ident, Literal, TokenStream, TokenTree};
 
 use crate::parameter::{plain, punct};
 use crate::template::{fill, respanned};
 
-const POINTER_FUNCTION: &str = r#"
-    #[inline(always)]
-    #[allow(non_snake_case, clippy::all)]
-    fn $pointer() -> *mut $type {
-        #[used]
-        #[unsafe(no_mangle)]
-        static $marker: [usize; 2] = <$type>::STORAGE;
-        let address: u64;
-        // SAFETY: takes the address of a variable that the build backend declares in the PTX.
-        unsafe {
-            ::core::arch::asm!($move, out(reg64) address, options(pure, nomem, nostack, preserves_flags));
-            ::rustcuda_device::shared::generic(address).cast()
-        }
-    }
-"#;
-
 /// Rewrites a block; statics are known in the whole block that they stand in, as items are.
-pub fn rewrite(block: &Group, kernel: &str) -> Group {
+pub fn rewrite(block: &Group, function: &str) -> Group {
     let tokens: Vec<_> = block.stream().into_iter().collect();
-    let rewritten = rewrite_tokens(&tokens, kernel, &[]);
+    let rewritten = rewrite_tokens(&tokens, function, &[]);
     with_stream(block, rewritten)
 }
 
-fn rewrite_tokens(tokens: &[TokenTree], kernel: &str, outer: &[String]) -> TokenStream {
-    let mut names = outer.to_vec();
-    names.extend(
-        (0..tokens.len())
-            .filter_map(|at| declaration(&tokens[at..]))
-            .map(|found| found.name.to_string()),
-    );
+/// A static that is shared memory.
+#[derive(Clone)]
+struct Declaration {
+    name: Ident,
+    rust_type: TokenStream,
+    /// In tokens, with the semicolon.
+    length: usize,
+}
+
+fn rewrite_tokens(tokens: &[TokenTree], function: &str, outer: &[Declaration]) -> TokenStream {
+    // The innermost of a name comes first.
+    let here = (0..tokens.len()).filter_map(|at| declaration(&tokens[at..]));
+    let known: Vec<Declaration> = here.chain(outer.iter().cloned()).collect();
     let mut rewritten = TokenStream::new();
     let mut at = 0;
     while at < tokens.len() {
         if let Some(found) = declaration(&tokens[at..]) {
-            rewritten.extend(pointer_function(&found, kernel));
             at += found.length;
+            continue;
+        }
+        if is_unroll(&tokens[at..]) {
+            at += 2;
             continue;
         }
         match &tokens[at] {
             TokenTree::Group(group) => {
                 let inner: Vec<_> = group.stream().into_iter().collect();
-                let inner = rewrite_tokens(&inner, kernel, &names);
+                let inner = rewrite_tokens(&inner, function, &known);
                 rewritten.extend([TokenTree::from(with_stream(group, inner))]);
             }
-            TokenTree::Ident(name)
-                if names.contains(&name.to_string())
-                    && !is_member(&tokens[..at], &tokens[at + 1..]) =>
-            {
-                let place = fill("(*$pointer())", &[("pointer", pointer_name(name))]);
-                rewritten.extend(respanned(place, name.span()));
+            TokenTree::Ident(name) if !is_member(&tokens[..at], &tokens[at + 1..]) => {
+                match known
+                    .iter()
+                    .find(|found| found.name.to_string() == name.to_string())
+                {
+                    Some(found) => rewritten.extend(place(found, function, name)),
+                    None => rewritten.extend([tokens[at].clone()]),
+                }
             }
             other => rewritten.extend([other.clone()]),
         }
@@ -66,15 +62,18 @@ fn rewrite_tokens(tokens: &[TokenTree], kernel: &str, outer: &[String]) -> Token
     rewritten
 }
 
-struct Declaration<'a> {
-    name: &'a Ident,
-    rust_type: TokenStream,
-    /// In tokens, with the semicolon.
-    length: usize,
+/// Whether `tokens` begin with `#[unroll]` or `#[unroll(N)]`: LLVM decides by itself what to unroll,
+/// and Rust has no such attribute.
+fn is_unroll(tokens: &[TokenTree]) -> bool {
+    let [hash, TokenTree::Group(group), ..] = tokens else {
+        return false;
+    };
+    let first = group.stream().into_iter().next();
+    punct(hash) == Some('#') && first.is_some_and(|word| word.to_string() == "unroll")
 }
 
-/// Whether `tokens` begin with `static mut NAME: type = …::UNINIT;`.
-fn declaration(tokens: &[TokenTree]) -> Option<Declaration<'_>> {
+/// Reads `static mut NAME: type = …::UNINIT;` from the start of `tokens`, if they are that.
+fn declaration(tokens: &[TokenTree]) -> Option<Declaration> {
     let [
         TokenTree::Ident(word),
         TokenTree::Ident(mutable),
@@ -94,29 +93,39 @@ fn declaration(tokens: &[TokenTree]) -> Option<Declaration<'_>> {
         return None;
     }
     Some(Declaration {
-        name,
+        name: name.clone(),
         rust_type: rest[..equals].iter().cloned().collect(),
         length: 4 + semicolon + 1,
     })
 }
 
-fn pointer_function(found: &Declaration<'_>, kernel: &str) -> TokenStream {
-    let symbol = format!("{kernel}_{}", plain(found.name));
-    let marker = Ident::new(&format!("__rustcuda_shared_{symbol}"), found.name.span());
-    let instruction = proc_macro::Literal::string(&format!("mov.u64 {{}}, __shared_{symbol};"));
-    fill(
-        POINTER_FUNCTION,
+/// What stands for one use of the static.
+fn place(found: &Declaration, function: &str, used: &Ident) -> TokenStream {
+    let declared = found.name.span();
+    let place = fill(
+        "(*::rustcuda_device::shared_pointer!($type, $name, $line, $column))",
         &[
-            ("pointer", pointer_name(found.name)),
             ("type", found.rust_type.clone()),
-            ("marker", TokenTree::from(marker).into()),
-            ("move", TokenTree::from(instruction).into()),
+            (
+                "name",
+                literal(Literal::string(&format!(
+                    "{function}_{}",
+                    plain(&found.name)
+                ))),
+            ),
+            ("line", number(declared.line())),
+            ("column", number(declared.column())),
         ],
-    )
+    );
+    respanned(place, used.span())
 }
 
-fn pointer_name(name: &Ident) -> TokenStream {
-    TokenTree::from(Ident::new(&format!("{}_ptr", plain(name)), name.span())).into()
+fn number(value: usize) -> TokenStream {
+    literal(Literal::usize_unsuffixed(value))
+}
+
+fn literal(literal: Literal) -> TokenStream {
+    TokenTree::from(literal).into()
 }
 
 /// Whether its neighbours make a name that of a field, or a part of a path.
