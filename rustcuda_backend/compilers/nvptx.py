@@ -162,12 +162,8 @@ class NvptxCompiler:
     def _rustc_flags(self, capability: Capability) -> Iterator[str]:
         yield f"--sysroot={self.sysroot}"
         yield f"-Ctarget-cpu={capability.sm}"
-        if capability.base < (7, 5):
-            # LLVM says PTX 6.0 for sm_70 and 6.1 for sm_72, and activemask needs 6.2.
-            yield "-Ctarget-feature=+ptx63"
-        if capability.base == (9, 0):
-            # LLVM says PTX 7.8 for sm_90, and bulk copies need 8.0.
-            yield "-Ctarget-feature=+ptx80"
+        if feature := _ptx_feature(capability):
+            yield f"-Ctarget-feature={feature}"
         for value in capability.cfg_values():
             yield f'--cfg=cuda_arch="{value}"'
         quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
@@ -226,6 +222,16 @@ class NvptxCompiler:
             *(() if self.crate.declares_no_std else ("-Zcrate-attr=no_std",)),
             *("-Aduplicate_features", "-Aunused_features", "-Ainternal_features"),
         )
+
+
+def _ptx_feature(capability: Capability) -> str:
+    """The PTX version that kernels need where LLVM's choice for the capability is lower; "" where it is not.
+
+    Cache hints need 7.4, bulk copies 8.0, and floats of 8 bits 8.1 on 8.9.
+    """
+    if capability.base in ((7, 0), (7, 2), (7, 5), (8, 0), (8, 6)):
+        return "+ptx74"
+    return {(8, 9): "+ptx81", (9, 0): "+ptx80"}.get(capability.base, "")
 
 
 def _messages(stdout: str) -> list[dict[str, Any]]:

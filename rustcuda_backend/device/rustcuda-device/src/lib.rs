@@ -35,26 +35,37 @@
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused))]
 #![warn(missing_docs)]
 
+pub mod async_copy;
 pub mod atomic;
 pub mod barrier;
+pub mod bf16x2;
 pub mod bulk;
+pub mod convert;
+pub mod cusimd;
 pub mod disjoint;
+pub mod dotprod;
+pub mod f16x2;
 pub mod fence;
+pub mod half;
+pub mod integer;
 mod intrinsics;
 pub mod math;
+pub mod memory;
 pub mod ops;
 pub mod pack;
 mod panic;
 pub mod record;
 pub mod requires;
 pub mod shared;
+pub mod swizzle;
 pub mod thread;
 pub mod warp;
 
 pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
 pub use disjoint::DisjointSlice;
 pub use fence::{threadfence, threadfence_block, threadfence_system};
-pub use math::FloatExt;
+pub use half::{Bf16x2, F16x2, bf16};
+pub use math::{CudaFloatExt, Float, FloatExt};
 pub use pack::Pack;
 pub use rustcuda_macros::{kernel, launch_bounds};
 pub use shared::{DynamicSharedArray, SharedArray};
@@ -63,10 +74,11 @@ pub use thread::*;
 /// Everything that most kernels use: `use rustcuda_device::prelude::*;`.
 pub mod prelude {
     pub use crate::disjoint::DisjointSlice;
-    pub use crate::math::FloatExt;
+    pub use crate::half::{Bf16x2, F16x2, bf16};
+    pub use crate::math::{CudaFloatExt, Float, FloatExt};
     #[cfg(target_arch = "nvptx64")]
     pub use crate::pack::F16x8;
-    pub use crate::pack::{F32x4, Pack};
+    pub use crate::pack::{Bf16x8, F32x4, Pack};
     pub use crate::shared::{DynamicSharedArray, SharedArray};
     pub use crate::{kernel, launch_bounds, thread, warp};
 }

@@ -13,13 +13,14 @@
 //!
 //! `#[kernel]` writes it by means of this module; other code has no use for it.
 
+use crate::bf16;
 use crate::disjoint::DisjointSlice;
 
 /// Numbers and `bool`: what a kernel can be passed, and what its pointers and slices can hold.
 #[diagnostic::on_unimplemented(
     message = "Python has no tensors and no numbers of type `{Self}`",
     label = "not a number that a kernel can be passed",
-    note = "use bool, an integer of 8 to 64 bits, f16, f32 or f64; point to memory of another kind with `*mut u8`"
+    note = "use bool, an integer of 8 to 64 bits, f16, bf16, f32 or f64; point to memory of another kind with `*mut u8`"
 )]
 pub trait Scalar: Copy {
     /// Its name in Rust.
@@ -40,7 +41,7 @@ macro_rules! scalars {
     };
 }
 
-scalars!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+scalars!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 bf16);
 // Not stable yet, so it must not disturb a check for the host.
 #[cfg(target_arch = "nvptx64")]
 scalars!(f16);
