@@ -37,9 +37,6 @@ pub(crate) use ptx;
 
 intrinsics! {
     "llvm.nvvm.barrier.cta.sync.aligned.all" fn barrier_all(barrier: u32);
-    "llvm.nvvm.membar.cta" fn fence_block();
-    "llvm.nvvm.membar.gl" fn fence_device();
-    "llvm.nvvm.membar.sys" fn fence_system();
 
     "llvm.nvvm.read.ptx.sreg.tid.x" fn thread_x() -> u32;
     "llvm.nvvm.read.ptx.sreg.tid.y" fn thread_y() -> u32;

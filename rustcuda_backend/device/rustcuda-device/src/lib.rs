@@ -38,8 +38,9 @@
 
 pub mod async_copy;
 pub mod atomic;
-pub mod bf16x2;
 #[cfg(cuda_arch = "90")]
+pub mod barrier;
+pub mod bf16x2;
 pub mod bulk;
 pub mod constant;
 pub mod convert;
@@ -47,6 +48,7 @@ pub mod cusimd;
 pub mod disjoint;
 pub mod dotprod;
 pub mod f16x2;
+pub mod fence;
 pub mod half;
 mod index;
 pub mod integer;
@@ -68,7 +70,9 @@ pub mod view;
 pub mod warp;
 
 pub use constant::ConstantMemory;
+pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
 pub use disjoint::DisjointSlice;
+pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use half::{Bf16x2, F16x2, bf16};
 pub use math::{CudaFloatExt, Float, FloatExt};
 pub use pack::Pack;

@@ -37,10 +37,11 @@ use core::marker::PhantomData;
 /// called. Without it, it would do so where the function is written.
 pub struct Gpu<'pass>(PhantomData<&'pass ()>);
 
-/// Defines a trait for each capability, which [`Gpu`] has in passes for it and later ones.
+/// Defines a trait for each capability, which [`Gpu`] has in passes for it and later ones; each has
+/// the one before it, so that a function which needs 9.0 may call one that needs 8.0.
 // The compiler takes no `concat!` in these attributes, hence whole sentences.
 macro_rules! capabilities {
-    ($($name:ident = $value:literal: $capability:literal, $message:literal, $label:literal;)*) => {
+    ($($name:ident $(: $before:ident)? = $value:literal: $capability:literal, $message:literal, $label:literal;)*) => {
         $(
             #[doc = concat!("The GPU has what came with capability ", $capability, ".")]
             #[diagnostic::on_unimplemented(
@@ -48,7 +49,7 @@ macro_rules! capabilities {
                 label = $label,
                 note = "passes for older capabilities compile this code as well"
             )]
-            pub trait $name {}
+            pub trait $name $(: $before)? {}
 
             // Where there is no GPU, everything type-checks.
             #[cfg(any(cuda_arch = $value, not(target_arch = "nvptx64")))]
@@ -59,9 +60,9 @@ macro_rules! capabilities {
 
 capabilities! {
     Has75 = "75": "7.5", "this needs capability 7.5", "put it under #[cfg(cuda_arch = \"75\")]";
-    Has80 = "80": "8.0", "this needs capability 8.0", "put it under #[cfg(cuda_arch = \"80\")]";
-    Has86 = "86": "8.6", "this needs capability 8.6", "put it under #[cfg(cuda_arch = \"86\")]";
-    Has89 = "89": "8.9", "this needs capability 8.9", "put it under #[cfg(cuda_arch = \"89\")]";
-    Has90 = "90": "9.0", "this needs capability 9.0", "put it under #[cfg(cuda_arch = \"90\")]";
-    Has100 = "100": "10.0", "this needs capability 10.0", "put it under #[cfg(cuda_arch = \"100\")]";
+    Has80: Has75 = "80": "8.0", "this needs capability 8.0", "put it under #[cfg(cuda_arch = \"80\")]";
+    Has86: Has80 = "86": "8.6", "this needs capability 8.6", "put it under #[cfg(cuda_arch = \"86\")]";
+    Has89: Has86 = "89": "8.9", "this needs capability 8.9", "put it under #[cfg(cuda_arch = \"89\")]";
+    Has90: Has89 = "90": "9.0", "this needs capability 9.0", "put it under #[cfg(cuda_arch = \"90\")]";
+    Has100: Has90 = "100": "10.0", "this needs capability 10.0", "put it under #[cfg(cuda_arch = \"100\")]";
 }

@@ -81,24 +81,3 @@ pub fn sync_threads() {
     // SAFETY: barrier 0 belongs to this function alone.
     unsafe { intrinsics::barrier_all(0) }
 }
-
-/// Orders this thread's earlier writes before its later ones, as seen by its block.
-#[inline(always)]
-pub fn threadfence_block() {
-    // SAFETY: a fence has no requirements.
-    unsafe { intrinsics::fence_block() }
-}
-
-/// Orders this thread's earlier writes before its later ones, as seen by the whole GPU.
-#[inline(always)]
-pub fn threadfence() {
-    // SAFETY: a fence has no requirements.
-    unsafe { intrinsics::fence_device() }
-}
-
-/// Orders this thread's earlier writes before its later ones, as seen by all GPUs and the host.
-#[inline(always)]
-pub fn threadfence_system() {
-    // SAFETY: a fence has no requirements.
-    unsafe { intrinsics::fence_system() }
-}
