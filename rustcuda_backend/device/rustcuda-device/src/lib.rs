@@ -38,6 +38,7 @@
 #[cfg(cuda_arch = "90")]
 pub mod bulk;
 pub mod constant;
+pub mod debug;
 pub mod disjoint;
 mod index;
 mod intrinsics;
@@ -66,5 +67,8 @@ pub mod prelude {
     pub use crate::pack::F16x8;
     pub use crate::pack::{F32x4, Pack};
     pub use crate::shared::{DynamicShared, DynamicSharedArray, SharedArray};
-    pub use crate::{cluster_launch, constant, device, kernel, launch_bounds, thread, warp};
+    pub use crate::{
+        cluster_launch, constant, debug, device, gpu_assert, gpu_printf, kernel, launch_bounds,
+        thread, warp,
+    };
 }
