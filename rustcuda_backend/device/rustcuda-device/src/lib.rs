@@ -26,8 +26,7 @@
         const_type_name,
         f16,
         link_llvm_intrinsics,
-        repr_simd,
-        stdarch_nvptx
+        repr_simd
     )
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
