@@ -27,8 +27,7 @@
         f16,
         abi_unadjusted,
         link_llvm_intrinsics,
-        repr_simd,
-        stdarch_nvptx
+        repr_simd
     )
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
@@ -38,13 +37,13 @@
 
 pub mod async_copy;
 pub mod atomic;
-#[cfg(cuda_arch = "90")]
 pub mod barrier;
 pub mod bf16x2;
 pub mod bulk;
 pub mod constant;
 pub mod convert;
 pub mod cusimd;
+pub mod debug;
 pub mod disjoint;
 pub mod dotprod;
 pub mod f16x2;
@@ -90,5 +89,8 @@ pub mod prelude {
     pub use crate::pack::F16x8;
     pub use crate::pack::{Bf16x8, F32x4, Pack};
     pub use crate::shared::{DynamicShared, DynamicSharedArray, SharedArray};
-    pub use crate::{cluster_launch, constant, device, kernel, launch_bounds, thread, warp};
+    pub use crate::{
+        cluster_launch, constant, debug, device, gpu_assert, gpu_printf, kernel, launch_bounds,
+        thread, warp,
+    };
 }
