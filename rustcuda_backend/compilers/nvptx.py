@@ -86,7 +86,10 @@ class NvptxCompiler:
         self._warn_of_left_out_kernels(artifacts, raw)
         described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
         module = ptx.finish(raw, build_pass.capability, described)
-        if not module.signatures:
+        if module.unlaunchable:
+            names = ", ".join(module.unlaunchable)
+            self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
+        elif not module.signatures:
             raise _no_kernels(self.crate, build_pass.capability)
         return module
 

@@ -1,10 +1,10 @@
 //! What `#[kernel]` records, of parameters of any type: cuda-oxide's kernels are launched from Rust, so
 //! they may take what Python cannot pass. Such a type is `_` in the record.
 
+use rustcuda_device::DisjointSlice;
 pub use rustcuda_device::record::{Piece, Scalar, SliceParam, join, length};
 use rustcuda_device::thread::SpaceLayout;
 use rustcuda_device::uniform::Uniform;
-use rustcuda_device::DisjointSlice;
 
 /// What a record calls a type.
 pub trait Named {

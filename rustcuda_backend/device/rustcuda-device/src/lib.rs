@@ -68,8 +68,8 @@ pub mod uniform;
 pub mod view;
 pub mod warp;
 
-pub use constant::ConstantMemory;
 pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
+pub use constant::ConstantMemory;
 pub use disjoint::DisjointSlice;
 pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use half::{Bf16x2, F16x2, bf16};
