@@ -14,6 +14,9 @@ pub use cuda_macros::{
     cluster_launch, constant, cooperative_launch, cuda_module, device, device_only, kernel,
     launch_bounds, launch_contract, ptx_asm,
 };
+pub use rustcuda_device::barrier::*;
+pub use rustcuda_device::cusimd::*;
+pub use rustcuda_device::fence::*;
 pub use rustcuda_device::matrix::*;
 pub use rustcuda_device::uniform::Uniform;
 pub use rustcuda_device::view::*;
@@ -29,11 +32,6 @@ pub mod view {
     pub use rustcuda_device::matrix::*;
     pub use rustcuda_device::thread::{LinearTiles, RowMajorTiles, RuntimeRowMajorTiles};
     pub use rustcuda_device::view::*;
-}
-
-/// Memory fences.
-pub mod fence {
-    pub use rustcuda_device::thread::{threadfence, threadfence_block, threadfence_system};
 }
 
 /// What every module of a crate can use without asking, once its host part is cut away.

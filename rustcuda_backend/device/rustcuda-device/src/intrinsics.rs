@@ -10,7 +10,7 @@ macro_rules! intrinsics {
         #[cfg(target_arch = "nvptx64")]
         #[allow(improper_ctypes)]
         unsafe extern "unadjusted" {
-            $(#[link_name = $link_name] pub(crate) fn $name($($parameter: $type),*) $(-> $result)?;)*
+            $(#[link_name = $link_name] pub fn $name($($parameter: $type),*) $(-> $result)?;)*
         }
         $(
             #[cfg(not(target_arch = "nvptx64"))]
