@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import process, ptx, rustdoc
+from rustcuda_backend import compatible, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate
@@ -193,8 +193,10 @@ class NvptxCompiler:
         if not self.settings.prec_sqrt:
             yield "-nvptx-prec-sqrtf32=0"
 
-    def _private_paths(self) -> Iterator[tuple[Path, str]]:
+    def _private_paths(self) -> Iterator[tuple[Path | str, str]]:
         """Folders whose names must not get into a wheel, and what stands for them there."""
+        for package in self.crate.device_only:
+            yield f"{package}/{compatible.TO_WORKSPACE}", "."
         yield self.crate.workspace, "."
         yield self.crate.target_directory, "target"
         yield self.sysroot, "sysroot"
