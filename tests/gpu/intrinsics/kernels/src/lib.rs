@@ -1,5 +1,6 @@
 //! A kernel for every function of rustcuda-device: a module here for a module there.
 
+mod atomic;
 mod thread;
 mod warp;
 
