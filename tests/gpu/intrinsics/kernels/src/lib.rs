@@ -1,6 +1,11 @@
 //! A kernel for every function of rustcuda-device: a module here for a module there.
 
 mod atomic;
+mod barrier;
+mod block;
+#[cfg(cuda_arch = "90")]
+mod bulk;
+mod groups;
 mod thread;
 mod warp;
 
