@@ -62,10 +62,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 # What came with a capability: kernels that its image has, and that of the capability before has not.
 NEW = {
     "7.5": set[str](),
-    "8.0": {"warp_redux"},
+    "8.0": {"warp_redux", "barrier_phases", "barrier_managed"},
     "8.6": set[str](),
     "8.9": set[str](),
-    "9.0": {"warp_elect"},
+    "9.0": {
+        "warp_elect",
+        "atomic_add_bf16",
+        "atomic_add_bf16x2",
+        "atomic_function_bf16x2",
+        "barrier_phases_90",
+        "barrier_managed_90",
+        "bulk_copy",
+    },
     "10.0": set[str](),
 }
 
@@ -80,3 +88,83 @@ def test_each_function_is_there_from_its_first_capability_on(
 
 def test_an_index_costs_one_multiply_add(built: Built) -> None:
     assert built.sass("thread_index_1d", "9.0").count("IMAD.WIDE.U32") <= 2
+
+
+def words(built: Built, kernel: str, capability: str) -> list[str]:
+    """The instructions of a kernel without their operands, predicates and padding."""
+    return re.findall(
+        r"^\s+/\*\w{4}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", built.sass(kernel, capability), re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0"])
+def test_warps_reduce_integers_by_redux_where_it_is(built: Built, capability: str) -> None:
+    found = words(built, "warp_collect_u32", capability)
+    reductions = [word for word in found if word.startswith(("REDUX", "CREDUX"))]
+    assert len(reductions) == (0 if capability == "7.5" else 3)
+    shuffles = [word for word in found if word.startswith("SHFL.BFLY")]
+    # Five for each, and the three share the first.
+    assert len(shuffles) == (13 if capability == "7.5" else 0)
+
+
+def test_matches_and_elections_are_one_instruction(built: Built) -> None:
+    found = words(built, "warp_matches", "9.0")
+    assert [word for word in found if word.startswith("MATCH")] == [
+        "MATCH.ANY", "MATCH.ANY.U64", "MATCH.ALL", "MATCH.ALL.U64",
+    ]  # fmt: skip
+    assert "ELECT" in words(built, "warp_elect", "9.0")
+
+
+@pytest.mark.parametrize("capability", ["8.0", "9.0", "10.0"])
+def test_atomics_have_their_scope_and_need_no_result(built: Built, capability: str) -> None:
+    sent = [word for word in words(built, "atomic_unused", capability) if word.startswith(("RED.", "REDG."))]
+    assert [word[word.index("STRONG") :] for word in sent] == ["STRONG.GPU", "STRONG.SYS", "STRONG.SM"]
+    assert not re.search(r"\bATOM|MEMBAR|CCTL", built.sass("atomic_unused", capability))
+
+
+@pytest.mark.parametrize("capability", ["8.0", "9.0", "10.0"])
+def test_atomics_order_what_is_asked_and_no_more(built: Built, capability: str) -> None:
+    release = built.sass("atomic_release", capability)
+    assert release.index("MEMBAR") < re.search(r"\bREDG?\.", release).start()  # type: ignore[union-attr]
+    assert "CCTL" not in release
+    acquire = built.sass("atomic_acquire", capability)
+    assert re.search(r"ATOMG.*STRONG\.GPU.*CCTL\.IVALL", acquire, re.DOTALL)
+    assert "MEMBAR" not in acquire
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0", "10.0"])
+@pytest.mark.parametrize("kernel", ["atomic_histogram", "atomic_shared_u32", "atomic_shared_i64"])
+def test_atomics_on_shared_memory_are_its_own(built: Built, kernel: str, capability: str) -> None:
+    found = words(built, kernel, capability)
+    assert any(word.startswith("ATOMS") for word in found)
+    assert not any(word.startswith(("ATOM.", "ATOMG", "QSPC")) for word in found)
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0", "10.0"])
+def test_barriers_are_neither_copied_nor_dropped(built: Built, capability: str) -> None:
+    barriers = {
+        kernel: [word for word in words(built, kernel, capability) if word.startswith("BAR.")]
+        for kernel in ("barrier_branches", "barrier_named", "barrier_arrive")
+    }
+    assert {kernel: len(found) for kernel, found in barriers.items()} == {
+        "barrier_branches": 3,
+        "barrier_named": 2,
+        "barrier_arrive": 2,
+    }
+    assert any(word.startswith("BAR.ARV") for word in barriers["barrier_arrive"])
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "9.0", "10.0"])
+def test_a_barrier_stands_between_writing_and_reading_shared_memory(built: Built, capability: str) -> None:
+    found = [word.split(".")[0] for word in words(built, "barrier_branches", capability)]
+    memory = [word for word in found if word in ("STS", "LDS", "BAR")]
+    first_round = memory[: memory.index("LDS")]
+    assert first_round == ["STS", "BAR"]
+
+
+@pytest.mark.parametrize("kernel", ["block_f32", "block_6_f32", "groups_block", "groups_block_f32"])
+def test_each_collective_of_a_block_costs_one_barrier(built: Built, kernel: str) -> None:
+    collectives = {"block_f32": 6 + 1, "block_6_f32": 3, "groups_block": 2 + 1, "groups_block_f32": 2}
+    found = words(built, kernel, "9.0")
+    assert sum(word.startswith("BAR.") for word in found) == collectives[kernel]
+    assert not any(word.startswith(("LD.", "ST.")) for word in found), "generic access"

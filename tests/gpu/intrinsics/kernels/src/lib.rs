@@ -4,6 +4,12 @@ mod constant;
 mod debug;
 mod disjoint;
 mod shared;
+mod atomic;
+mod barrier;
+mod block;
+#[cfg(cuda_arch = "90")]
+mod bulk;
+mod groups;
 mod thread;
 mod warp;
 
