@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("intrinsics")
+
 HEAD = """\
 import torch
 from rustcuda_intrinsics import kernels_cuda, panics_cuda
@@ -31,7 +35,7 @@ def printed(folder: Path, code: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_every_format_is_printed(intrinsics: Any, tmp_path: Path) -> None:
+def test_every_format_is_printed(tmp_path: Path) -> None:
     code = """
 out = torch.zeros(1, dtype=torch.int32, device="cuda")
 kernels_cuda.debug_printf[1, 1](x, out)
@@ -48,16 +52,16 @@ assert out.item() == 4, out.item()
     ]
 
 
-def test_each_thread_prints_its_own_line(intrinsics: Any, tmp_path: Path) -> None:
+def test_each_thread_prints_its_own_line(tmp_path: Path) -> None:
     lines = printed(tmp_path, "kernels_cuda.debug_printf_threads[2, 64]()")
     assert sorted(lines) == sorted(f"thread {number}" for number in range(128))
 
 
-def test_an_assertion_that_holds_says_nothing(intrinsics: Any, tmp_path: Path) -> None:
+def test_an_assertion_that_holds_says_nothing(tmp_path: Path) -> None:
     assert printed(tmp_path, "kernels_cuda.debug_assert[1, 8](x)") == []
 
 
-def test_an_assertion_that_fails_says_where(intrinsics: Any, tmp_path: Path) -> None:
+def test_an_assertion_that_fails_says_where(tmp_path: Path) -> None:
     done = run(tmp_path, "x[3] = -1\nkernels_cuda.debug_assert[1, 8](x)")
     assert done.returncode != 0
     said = done.stdout + done.stderr
@@ -66,7 +70,7 @@ def test_an_assertion_that_fails_says_where(intrinsics: Any, tmp_path: Path) -> 
     assert "[3,0,0]" in said
 
 
-def test_a_trap_ends_the_launch_in_an_error(intrinsics: Any, tmp_path: Path) -> None:
+def test_a_trap_ends_the_launch_in_an_error(tmp_path: Path) -> None:
     assert run(tmp_path, "kernels_cuda.debug_trap[1, 1](False)").returncode == 0
     assert run(tmp_path, "kernels_cuda.debug_trap[1, 1](True)").returncode != 0
 
@@ -85,28 +89,28 @@ def test_clocks_go_forward(intrinsics: Any, torch: Any) -> None:
     assert 0 <= later_nanoseconds - nanoseconds < 10**9
 
 
-def test_an_index_out_of_bounds_ends_the_launch(intrinsics: Any, tmp_path: Path) -> None:
+def test_an_index_out_of_bounds_ends_the_launch(tmp_path: Path) -> None:
     for module, kernel in (("kernels_cuda", "debug_out_of_bounds"), ("panics_cuda", "panic_index")):
         code = f"{module}.{kernel}[1, 1](x, torch.empty_like(x), "
         assert printed(tmp_path, code + "7)") == []
         assert run(tmp_path, code + "8)").returncode != 0
 
 
-def test_a_panic_says_what_and_where(intrinsics: Any, tmp_path: Path) -> None:
+def test_a_panic_says_what_and_where(tmp_path: Path) -> None:
     done = run(tmp_path, "panics_cuda.panic_index[1, 1](x, torch.empty_like(x), 9)")
     assert done.returncode != 0
     assert "block (0, 0, 0), thread (0, 0, 0) panicked at src/lib.rs:" in done.stdout
     assert "index out of bounds: the len is 8 but the index is 9\n" in done.stdout
 
 
-def test_an_assertion_of_rust_prints_its_message(intrinsics: Any, tmp_path: Path) -> None:
+def test_an_assertion_of_rust_prints_its_message(tmp_path: Path) -> None:
     assert printed(tmp_path, "panics_cuda.panic_assert[1, 1](99)") == []
     done = run(tmp_path, "panics_cuda.panic_assert[1, 1](100)")
     assert done.returncode != 0
     assert "100 is not small\n" in done.stdout
 
 
-def test_too_little_shared_memory_is_a_panic(intrinsics: Any, tmp_path: Path) -> None:
+def test_too_little_shared_memory_is_a_panic(tmp_path: Path) -> None:
     code = """
 out = torch.zeros(1, dtype=torch.uint32, device="cuda")
 panics_cuda.panic_shared[1, 1, {}](out)
