@@ -39,6 +39,13 @@ class Built:
         """The instructions of a kernel, one a line."""
         return _functions(self.fatbin, capability.replace(".", ""))[kernel]
 
+    def instructions(self, kernel: str, capability: str = "9.0") -> list[str]:
+        """The same, without addresses, predicates and encodings: `"LDG.E R2, desc[UR4][R2.64]"`."""
+        found = re.findall(
+            r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?\s*(\w[^;]*?) *;", self.sass(kernel, capability)
+        )
+        return [instruction for instruction in found if instruction != "NOP"]
+
 
 @cache
 def _functions(fatbin: Path, number: str) -> dict[str, str]:
@@ -74,6 +81,7 @@ NEW = {
         "barrier_managed_90",
         "bulk_copy",
     },
+    "9.0": {"thread_cluster"},
     "10.0": set[str](),
 }
 
@@ -168,3 +176,52 @@ def test_each_collective_of_a_block_costs_one_barrier(built: Built, kernel: str)
     found = words(built, kernel, "9.0")
     assert sum(word.startswith("BAR.") for word in found) == collectives[kernel]
     assert not any(word.startswith(("LD.", "ST.")) for word in found), "generic access"
+def memory(instructions: list[str], kinds: str = "LD|ST|LDG|STG|LDS|STS|LDL|STL") -> list[str]:
+    """The accesses to memory, without what they access: `"LDG.E.CONSTANT"`."""
+    found = (re.match(rf"(?:{kinds})\b\S*", instruction) for instruction in instructions)
+    return [match[0] for match in found if match]
+
+
+def test_safe_access_checks_only_bounds(built: Built) -> None:
+    instructions = built.instructions("disjoint_saxpy")
+    assert sorted(memory(instructions)) == ["LDG.E", "LDG.E.CONSTANT", "STG.E"]
+    # The launch's dimensions, and the index against the shorter length: nothing asks for null.
+    assert sum(instruction.startswith("ISETP") for instruction in instructions) <= 6
+    assert len(instructions) <= 45
+
+
+def test_a_step_over_a_grid_costs_an_addition_and_a_comparison(built: Built) -> None:
+    instructions = built.instructions("thread_grid_stride_saxpy")
+    assert sorted(memory(instructions)) == ["LDG.E", "LDG.E.CONSTANT", "STG.E"]
+    first = next(at for at, text in enumerate(instructions) if text.startswith("LDG"))
+    last = next(at for at, text in enumerate(instructions) if text.startswith("STG"))
+    # 64-bit additions and comparisons are two instructions each.
+    assert last - first <= 12
+    assert not any(re.match(r"CALL|MUFU|I2F", text) for text in instructions), "a division"
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    ["shared_static", "shared_generic", "shared_same_name", "shared_dynamic", "shared_carved"],
+)
+@pytest.mark.parametrize("capability", ["7.5", "9.0", "10.0"])
+def test_shared_memory_is_accessed_as_such(built: Built, kernel: str, capability: str) -> None:
+    instructions = built.instructions(kernel, capability)
+    assert memory(instructions, "LDS")
+    assert memory(instructions, "STS")
+    assert not memory(instructions, "LD|ST|LDL|STL"), "generic or local accesses"
+
+
+@pytest.mark.parametrize("capability", ["7.5", "9.0", "10.0"])
+def test_constants_are_read_as_such(built: Built, capability: str) -> None:
+    # Fixed places are operands, others are loaded from the same bank.
+    assert "c[0x3][" in built.sass("constant_polynomial", capability)
+    assert memory(built.instructions("constant_table", capability), "LDC|LDCU")
+    for kernel in ("constant_polynomial", "constant_line", "constant_table"):
+        assert not memory(built.instructions(kernel, capability), "LD|LDL")
+
+
+def test_panics_without_messages_carry_no_text(built: Built) -> None:
+    text = built.sass("debug_out_of_bounds", "9.0")
+    assert "vprintf" not in text
+    assert "BPT.TRAP" in text

@@ -338,7 +338,8 @@ pub fn warp_index<'kernel>() -> Option<ThreadIndex<'kernel, WarpIndex>> {
 pub fn grid_stride<'kernel>(length: usize) -> GridStride<'kernel> {
     GridStride {
         next: index_1d().get(),
-        length,
+        // No more than any slice can have, so that stepping over the end never overflows.
+        length: length.min(isize::MAX as usize),
         step: gridDim_x() as usize * blockDim_x() as usize,
         indices: PhantomData,
     }
@@ -361,8 +362,7 @@ impl<'kernel> Iterator for GridStride<'kernel> {
         if index >= self.length {
             return None;
         }
-        // Beyond the end, should it ever overflow.
-        self.next = index.saturating_add(self.step);
+        self.next = index.wrapping_add(self.step);
         Some(ThreadIndex::new(index))
     }
 }
