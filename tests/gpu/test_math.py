@@ -177,7 +177,8 @@ def single(torch: Any, kernel: Any, rows: list[Row], results: int = 1) -> tuple[
     """The inputs of a kernel on `f32` as rounded, and its results."""
     inputs = rows_of(torch, rows, torch.float32)
     got = apply(torch, kernel, inputs, len(rows[0]), results, torch.float32)
-    return [tuple(row) for row in inputs.reshape(len(rows), -1).tolist()], [tuple(row) for row in got.tolist()]
+    given = inputs.reshape(len(rows), -1)
+    return list(map(tuple, given.tolist())), list(map(tuple, got.tolist()))
 
 
 @pytest.mark.parametrize("name", FAST)
