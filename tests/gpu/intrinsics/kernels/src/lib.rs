@@ -10,6 +10,15 @@ mod block;
 #[cfg(cuda_arch = "90")]
 mod bulk;
 mod groups;
+mod async_copy;
+mod fast;
+mod half;
+mod integer;
+mod math;
+mod memory;
+mod packed;
+mod rounding;
+mod rows;
 mod thread;
 mod warp;
 
