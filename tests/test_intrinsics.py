@@ -68,27 +68,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 # What came with a capability: kernels that its image has, and that of the capability before has not.
 NEW = {
-    "7.5": set[str](),
-    "8.0": {"warp_redux", "barrier_phases", "barrier_managed"},
-    "8.6": set[str](),
-    "8.9": set[str](),
-    "9.0": {
-        "warp_elect",
-        "atomic_add_bf16",
-        "atomic_add_bf16x2",
-        "atomic_function_bf16x2",
-        "barrier_phases_90",
-        "barrier_managed_90",
-        "bulk_copy",
-    },
-    "9.0": {"thread_cluster"},
-    "10.0": set[str](),
-}
     "7.5": {
         "fast_tanh_approx",
         "memory_ld_l2_64", "memory_ld_l2_128", "memory_ldg_l2_64", "memory_ldg_l2_128",
     },
     "8.0": {
+        "warp_redux", "barrier_phases", "barrier_managed",
         "memory_ld_l2_256", "memory_ldg_l2_256", "memory_prefetch_priority",
         "packed_f16x2_80", "packed_bf16x2", "convert_to_halves_80", "convert_rna_tf32",
         "async_copy_ca_4", "async_copy_ca_8", "async_copy_ca_16", "async_copy_cg_16",
@@ -97,7 +82,10 @@ NEW = {
     },
     "8.6": set[str](),
     "8.9": {"convert_to_bytes", "convert_halves_to_bytes", "convert_bytes_to_halves"},
-    "9.0": {"convert_tf32"},
+    "9.0": {
+        "warp_elect", "atomic_add_bf16", "atomic_add_bf16x2", "atomic_function_bf16x2",
+        "barrier_phases_90", "barrier_managed_90", "bulk_copy", "thread_cluster", "convert_tf32",
+    },
     "10.0": {"convert_tf32_satfinite"},
 }  # fmt: skip
 
@@ -192,6 +180,8 @@ def test_each_collective_of_a_block_costs_one_barrier(built: Built, kernel: str)
     found = words(built, kernel, "9.0")
     assert sum(word.startswith("BAR.") for word in found) == collectives[kernel]
     assert not any(word.startswith(("LD.", "ST.")) for word in found), "generic access"
+
+
 def memory(instructions: list[str], kinds: str = "LD|ST|LDG|STG|LDS|STS|LDL|STL") -> list[str]:
     """The accesses to memory, without what they access: `"LDG.E.CONSTANT"`."""
     found = (re.match(rf"(?:{kinds})\b\S*", instruction) for instruction in instructions)
@@ -241,6 +231,8 @@ def test_panics_without_messages_carry_no_text(built: Built) -> None:
     text = built.sass("debug_out_of_bounds", "9.0")
     assert "vprintf" not in text
     assert "BPT.TRAP" in text
+
+
 @pytest.mark.parametrize(
     ("kernel", "load", "store"),
     [

@@ -24,7 +24,11 @@ pub use rustcuda_device::*;
 
 /// Conversions that cuda-oxide has beside its tensor cores' instructions.
 pub mod tcgen05 {
-    pub use rustcuda_device::convert::cvt_f32x2_bf16x2;
+    /// Both numbers as halves of the brain format, `low` in the lower half.
+    #[inline(always)]
+    pub fn cvt_f32x2_bf16x2(low: f32, high: f32) -> u32 {
+        rustcuda_device::convert::cvt_bf16x2_f32(low, high)
+    }
 }
 
 /// Row widths and bounds of views, which cuda-oxide has in one module.

@@ -89,6 +89,8 @@ fn taken_context(arguments: TokenStream) -> (TokenStream, Option<Ident>) {
             {
                 context = Some(name.clone());
             }
+            // It allows to leave checks out, and stock rustc does not.
+            [TokenTree::Ident(word)] if word.to_string() == "unchecked_indexing" => {}
             [] => {}
             _ => {
                 let argument = argument.into_iter().collect();

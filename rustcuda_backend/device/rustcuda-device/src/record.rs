@@ -106,10 +106,6 @@ pub trait SliceParam {
 }
 
 impl<'a, T> SliceParam for &'a [T] {
-    // A pointer that may be null (an empty tensor's) and that LLVM knows to be read only and not
-    // aliased, as it does of `&[T]`: such loads go through the read-only cache (LDG.CONSTANT).
-    type Pointer = Option<&'a [T; 0]>;
-impl<'a, T: Scalar> SliceParam for &'a [T] {
     // LLVM knows of it to be read only and not aliased, as it does of `&[T]`: such loads go through the
     // read-only cache (LDG.CONSTANT). Never null: the loader has another address for empty tensors.
     type Pointer = &'a [T; 0];
@@ -123,8 +119,6 @@ impl<'a, T: Scalar> SliceParam for &'a [T] {
 }
 
 impl<T, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
-    type Pointer = *mut T;
-impl<T: Scalar, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
     // So LLVM does not ask whether the elements that it gives out are at null, which is how Rust tells
     // that there is none.
     type Pointer = core::ptr::NonNull<T>;

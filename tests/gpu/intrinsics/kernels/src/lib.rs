@@ -1,17 +1,16 @@
 //! A kernel for every function of rustcuda-device: a module here for a module there.
 
-mod constant;
-mod debug;
-mod disjoint;
-mod shared;
+mod async_copy;
 mod atomic;
 mod barrier;
 mod block;
 #[cfg(cuda_arch = "90")]
 mod bulk;
-mod groups;
-mod async_copy;
+mod constant;
+mod debug;
+mod disjoint;
 mod fast;
+mod groups;
 mod half;
 mod integer;
 mod math;
@@ -19,6 +18,7 @@ mod memory;
 mod packed;
 mod rounding;
 mod rows;
+mod shared;
 mod thread;
 mod warp;
 
