@@ -2,7 +2,7 @@
 //! they may take what Python cannot pass. Such a type is `_` in the record.
 
 use rustcuda_device::DisjointSlice;
-pub use rustcuda_device::record::{Piece, Scalar, SliceParam, join, length};
+pub use rustcuda_device::record::{Piece, Scalar, join, length};
 use rustcuda_device::thread::SpaceLayout;
 use rustcuda_device::uniform::Uniform;
 
@@ -51,4 +51,43 @@ parameters! {
     [T] &[T], "&[", T, "]", true;
     [T, Space: SpaceLayout] DisjointSlice<'_, T, Space>, "DisjointSlice<", T, Space::RECORDED, true;
     [T] Uniform<T>, "", T, "", false;
+}
+
+/// See `rustcuda_device::record::SliceParam`.
+pub trait SliceParam {
+    /// The PTX parameter before the length.
+    type Pointer;
+    /// The PTX parameter behind the length, or `()`.
+    type Space;
+
+    /// Puts them together.
+    ///
+    /// # Safety
+    ///
+    /// They must describe memory that is valid as this type asks for.
+    unsafe fn from_parts(pointer: Self::Pointer, length: usize, space: Self::Space) -> Self;
+}
+
+impl<T> SliceParam for &[T] {
+    // Not a reference, of which LLVM knows that nobody writes there: kernels for cuda-oxide make atomics
+    // of such slices' elements.
+    type Pointer = *const T;
+    type Space = ();
+
+    #[inline(always)]
+    unsafe fn from_parts(pointer: *const T, length: usize, (): ()) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { core::slice::from_raw_parts(pointer, length) }
+    }
+}
+
+impl<T, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
+    type Pointer = <Self as rustcuda_device::record::SliceParam>::Pointer;
+    type Space = Space::Data;
+
+    #[inline(always)]
+    unsafe fn from_parts(pointer: Self::Pointer, length: usize, space: Space::Data) -> Self {
+        // SAFETY: promised by the caller.
+        unsafe { rustcuda_device::record::SliceParam::from_parts(pointer, length, space) }
+    }
 }
