@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -227,45 +226,43 @@ def test_a_locked_build_needs_no_git_repository_and_keeps_the_lock(program: Path
     assert (program / "kernels" / "Cargo.lock").read_text(encoding="utf-8") == LOCK
 
 
-def with_helper(repository: str) -> dict[str, str]:
-    return {
-        "kernels/Cargo.toml": MANIFEST + f'helper = {{ git = "{repository}" }}\n',
-        "kernels/src/main.rs": PROGRAM.replace("x.sin().doubled()", "helper::half(x.sin())"),
-    }
+CHECKSUM = "0" * 64
+# A registry of one crate, which any machine can compile.
+REGISTRY = {
+    "kernels/.cargo/config.toml": """\
+[source.crates-io]
+replace-with = "vendored"
+[source.vendored]
+directory = "vendor"
+""",
+    "kernels/vendor/helper/Cargo.toml": '[package]\nname = "helper"\nversion = "0.1.0"\nedition = "2024"\n',
+    "kernels/vendor/helper/.cargo-checksum.json": f'{{"files": {{}}, "package": "{CHECKSUM}"}}',
+    "kernels/vendor/helper/src/lib.rs": "#![no_std]\npub fn half(x: f32) -> f32 { x / 2.0 }\n",
+    "kernels/Cargo.toml": MANIFEST + 'helper = "0.1"\n',
+    "kernels/src/main.rs": PROGRAM.replace("x.sin().doubled()", "helper::half(x.sin())"),
+}
+HELPER = f"""
+[[package]]
+name = "helper"
+version = "0.1.0"
+source = "registry+https://github.com/rust-lang/crates.io-index"
+checksum = "{CHECKSUM}"
+"""
 
 
-def test_what_the_lock_lacks_is_an_error_of_locked_builds(program: Path, repository: str) -> None:
-    write(program, {**with_helper(repository), "kernels/Cargo.lock": LOCK})
-    settings = Settings(crate="kernels", capabilities=("8.0",), locked=True)
+def test_what_the_lock_lacks_is_an_error_of_locked_builds(program: Path) -> None:
+    write(program, {**REGISTRY, "kernels/Cargo.lock": LOCK})
     with pytest.raises(CompileError, match=r"Cargo\.lock does not have helper 0\.1\.0"):
-        pipeline.build(program, "kernels_cuda", settings, Report())
+        build(program, locked=True)
+    assert (program / "kernels" / "Cargo.lock").read_text(encoding="utf-8") == LOCK
 
 
-@pytest.fixture
-def repository(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A git repository with a crate for any machine, in place of a remote one."""
-    # Debian's cargo and its libgit2 do not fit.
-    monkeypatch.setenv("CARGO_NET_GIT_FETCH_WITH_CLI", "true")
-    folder = tmp_path_factory.mktemp("helper")
-    manifest = '[package]\nname = "helper"\nversion = "0.1.0"\nedition = "2024"\n'
-    source = "#![no_std]\npub fn half(x: f32) -> f32 { x / 2.0 }\n"
-    write(folder, {"Cargo.toml": manifest, "src/lib.rs": source})
-    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b.invalid")
-    for command in (("init", "-q"), ("add", "."), ("commit", "-qm", "Begin")):
-        subprocess.run([*git, *command], cwd=folder, check=True)
-    return folder.as_uri()
-
-
-def test_a_dependency_from_git_is_taken_as_the_lock_says(program: Path, repository: str) -> None:
-    write(program, with_helper(repository))
-    pipeline.build(program, "kernels_cuda", Settings(crate="kernels", capabilities=("8.0",)), Report())
-    staged = program / "kernels" / "target" / "rustcuda" / "cuda-device" / "oxide-kernels"
-    lock = (staged / "Cargo.lock").read_text(encoding="utf-8")
-    assert f'source = "git+{repository}#' in lock
-    helper = lock[lock.index('[[package]]\nname = "helper"') :].partition("\n\n")[0]
-    write(program, {"kernels/Cargo.lock": f"{LOCK}\n{helper}\n"})
+def test_dependencies_from_a_registry_are_taken_as_the_lock_says(program: Path) -> None:
+    write(program, {**REGISTRY, "kernels/Cargo.lock": LOCK + HELPER})
     build(program, locked=True)
-    assert entries(ptx_of(program))
+    assert "middles" in entries(ptx_of(program))
+    staged = program / "kernels" / "target" / "rustcuda" / "cuda-device" / "oxide-kernels"
+    assert f'checksum = "{CHECKSUM}"' in (staged / "Cargo.lock").read_text(encoding="utf-8")
 
 
 HOST_ONLY = """\
