@@ -61,21 +61,26 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 # What came with a capability: kernels that its image has, and that of the capability before has not.
 NEW = {
-    "7.5": set[str](),
-    "8.0": {"warp_redux", "barrier_phases", "barrier_managed"},
-    "8.6": set[str](),
-    "8.9": set[str](),
-    "9.0": {
-        "warp_elect",
-        "atomic_add_bf16",
-        "atomic_add_bf16x2",
-        "atomic_function_bf16x2",
-        "barrier_phases_90",
-        "barrier_managed_90",
-        "bulk_copy",
+    "7.5": {
+        "fast_tanh_approx",
+        "memory_ld_l2_64", "memory_ld_l2_128", "memory_ldg_l2_64", "memory_ldg_l2_128",
     },
-    "10.0": set[str](),
-}
+    "8.0": {
+        "memory_ld_l2_256", "memory_ldg_l2_256", "memory_prefetch_priority",
+        "packed_f16x2_80", "packed_bf16x2", "convert_to_halves_80", "convert_rna_tf32",
+        "async_copy_ca_4", "async_copy_ca_8", "async_copy_ca_16", "async_copy_cg_16",
+        "async_copy_ca_zfill_4", "async_copy_ca_zfill_8", "async_copy_ca_zfill_16", "async_copy_cg_zfill_16",
+        "async_copy_pipeline",
+        "warp_redux", "barrier_phases", "barrier_managed",
+    },
+    "8.6": set[str](),
+    "8.9": {"convert_to_bytes", "convert_halves_to_bytes", "convert_bytes_to_halves"},
+    "9.0": {
+        "convert_tf32", "warp_elect", "barrier_phases_90", "barrier_managed_90", "bulk_copy",
+        "atomic_add_bf16", "atomic_add_bf16x2", "atomic_function_bf16x2",
+    },
+    "10.0": {"convert_tf32_satfinite"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("capability", "before"), [*zip(NEW, ["7.0", *NEW], strict=False)])
@@ -168,3 +173,90 @@ def test_each_collective_of_a_block_costs_one_barrier(built: Built, kernel: str)
     found = words(built, kernel, "9.0")
     assert sum(word.startswith("BAR.") for word in found) == collectives[kernel]
     assert not any(word.startswith(("LD.", "ST.")) for word in found), "generic access"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "load", "store"),
+    [
+        ("memory_ldg_1", r"LDG\.E\.U8\.CONSTANT", r"STG\.E\.U8"),
+        ("memory_ldg_2", r"LDG\.E\.U16\.CONSTANT", r"STG\.E\.U16"),
+        ("memory_ldg_4", r"LDG\.E\.CONSTANT", r"STG\.E\.STRONG\.SM "),
+        ("memory_ldg_8", r"LDG\.E\.64\.CONSTANT", r"STG\.E\.64"),
+        ("memory_ldg_16", r"LDG\.E\.128\.CONSTANT", r"STG\.E\.128"),
+        ("memory_ldca_16", r"LDG\.E\.128\.STRONG\.SM ", r"STG\.E\.128\.STRONG\.GPU"),
+        ("memory_ldcg_8", r"LDG\.E\.64\.STRONG\.GPU", r"STG\.E\.EF\.64"),
+        ("memory_ldcs_4", r"LDG\.E\.EF ", r"STG\.E\.STRONG\.SYS"),
+        ("memory_ldlu_2", r"LDG\.E\.LU\.U16", r"STG\.E\.NA\.U16"),
+        ("memory_ldcv_16", r"LDG\.E\.128\.STRONG\.SYS", r"STG\.E\.EL\.128"),
+        ("memory_ldg_no_allocate", r"LDG\.E\.NA\.128\.CONSTANT", r"STG\.E\.EF\.128"),
+        ("memory_ldg_l2_256", r"LDG\.E\.LTC256B\.128\.CONSTANT", r"STG\.E\.EF\.128"),
+        ("pack_u8_4", r"LDG\.E\.CONSTANT", r"STG\.E "),
+        ("pack_f32_2", r"LDG\.E\.64\.CONSTANT", r"STG\.E\.64"),
+        ("pack_f32_4", r"LDG\.E\.128\.CONSTANT", r"STG\.E\.128"),
+        ("pack_f64_1", r"LDG\.E\.64\.CONSTANT", r"STG\.E\.64"),
+        ("pack_f16_2", r"LDG\.E\.CONSTANT", r"STG\.E "),
+        ("pack_bf16_4", r"LDG\.E\.64\.CONSTANT", r"STG\.E\.64"),
+        ("pack_bf16_8", r"LDG\.E\.128\.CONSTANT", r"STG\.E\.128"),
+        ("pack_shared", r"LDS\.128", r"STS\.128"),
+    ],
+)
+def test_words_are_moved_in_one_instruction(built: Built, kernel: str, load: str, store: str) -> None:
+    sass = built.sass(kernel, "9.0")
+    assert re.search(load, sass)
+    assert re.search(store, sass)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "copy"),
+    [
+        ("async_copy_ca_4", r"LDGSTS\.E "),
+        ("async_copy_ca_8", r"LDGSTS\.E\.64 "),
+        ("async_copy_ca_16", r"LDGSTS\.E\.128 "),
+        ("async_copy_cg_16", r"LDGSTS\.E\.BYPASS\.128 "),
+        ("async_copy_cg_zfill_16", r"LDGSTS\.E\.BYPASS\.128\.ZFILL "),
+        ("async_copy_pipeline", r"LDGSTS\.E "),
+    ],
+)
+def test_asynchronous_copies_go_past_the_registers(built: Built, kernel: str, copy: str) -> None:
+    for capability in ("8.0", "9.0"):
+        sass = built.sass(kernel, capability)
+        assert re.search(copy, sass)
+        assert "LDGDEPBAR" in sass
+        assert "DEPBAR.LE SB0, 0x" + ("1" if "pipeline" in kernel else "0") in sass
+
+
+@pytest.mark.parametrize(
+    ("kernel", "instruction"),
+    [
+        ("half_f16_add", "HADD2"),
+        ("half_f16_sub", "HADD2"),
+        ("half_f16_mul", "HMUL2"),
+        ("half_f16_mul_add", "HFMA2"),
+        ("half_f16_max", "HMNMX2"),
+        ("half_f16_compare", "HSETP2"),
+        ("half_bf16_add", "HADD2.BF16"),
+        ("half_bf16_mul", "HMUL2.BF16"),
+        ("half_bf16_mul_add", "HFMA2.BF16"),
+        ("half_bf16_max", "HMNMX2.BF16"),
+        ("half_f16x2", "HFMA2"),
+        ("half_bf16x2", "HFMA2.MMA.BF16"),
+        ("fast_tanh_approx", "MUFU.TANH"),
+        ("fast_ex2_approx", "MUFU.EX2"),
+        ("integer_byte_perm", "PRMT"),
+        ("dotprod_signed", "IDP.4A.S8.S8"),
+    ],
+)
+def test_one_instruction_does_it(built: Built, kernel: str, instruction: str) -> None:
+    assert instruction in built.sass(kernel, "9.0")
+
+
+def test_arithmetic_on_halves_stays_in_16_bits(built: Built) -> None:
+    for operation in ("add", "sub", "mul", "mul_add"):
+        assert not re.search("F2F|HADD2.F32", built.sass(f"half_f16_{operation}", "7.5"))
+        assert not re.search("F2F|HADD2.F32", built.sass(f"half_bf16_{operation}", "8.0"))
+        assert "HFMA2.BF16" in built.sass(f"half_bf16_{operation}", "8.0")
+
+
+def test_results_through_pointers_stay_in_registers(built: Built) -> None:
+    for kernel in ("math_frexp", "math_modf", "math_remquo", "math_sincospi", "fast_sin_cos"):
+        assert not re.search("LDL|STL", built.sass(kernel, "9.0"))

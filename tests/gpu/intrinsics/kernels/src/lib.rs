@@ -1,11 +1,20 @@
 //! A kernel for every function of rustcuda-device: a module here for a module there.
 
+mod async_copy;
 mod atomic;
 mod barrier;
 mod block;
 #[cfg(cuda_arch = "90")]
 mod bulk;
+mod fast;
 mod groups;
+mod half;
+mod integer;
+mod math;
+mod memory;
+mod packed;
+mod rounding;
+mod rows;
 mod thread;
 mod warp;
 
