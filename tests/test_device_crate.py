@@ -348,7 +348,7 @@ unsafe fn staged(x: *const f32, y: *mut f32) {
     cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
     older = kernels.rustc(source, Capability(8, 0))
     assert not older.ok
-    assert "bulk" in older.stderr
+    assert older.stderr.count("this needs capability 9.0\n") == 3
 
 
 NEEDS_AMPERE = """
@@ -386,19 +386,33 @@ def test_what_a_gpu_lacks_is_an_error_that_names_the_capability(
         ("memory::ld_l2_64(x)", Capability(7, 0), "7.5"),
         ("memory::ldg_l2_256(x)", Capability(7, 5), "8.0"),
         ("{ async_copy::cp_async_wait_group(1); 0 }", Capability(7, 5), "8.0"),
+        ("warp::redux_sync_add(3, 1)", Capability(7, 5), "8.0"),
+        ("warp::elect_sync(3).0", Capability(8, 9), "9.0"),
+        ("barrier::mbarrier_arrive(x.cast()) as u32", Capability(7, 5), "8.0"),
+        ("barrier::mbarrier_try_wait(x.cast(), 1).into()", Capability(8, 9), "9.0"),
+        ("{ barrier::fence_proxy_async(); 0 }", Capability(8, 9), "9.0"),
+        ("{ bulk::prefetch(&[*x]); 0 }", Capability(8, 9), "9.0"),
+        ("atomic::atom_add_bf16x2(x, 1)", Capability(8, 9), "9.0"),
+        (
+            "{ use atomic::*; "
+            "DeviceAtomicBf16::from_ptr(x.cast()).fetch_add(bf16::ONE, AtomicOrdering::Relaxed); 0 }",
+            Capability(8, 9),
+            "9.0",
+        ),
     ],
 )
 def test_a_function_names_the_capability_that_it_needs(
     kernels: Kernels, snippet: Snippet, call: str, capability: Capability, needed: str
 ) -> None:
     source = snippet(
-        "#[allow(unused)] use rustcuda_device::{async_copy, bf16x2, convert, f16x2, math, memory};\n"
+        "#[allow(unused)] use rustcuda_device::{async_copy, atomic, barrier, bf16x2, bulk};\n"
+        "#[allow(unused)] use rustcuda_device::{convert, f16x2, math, memory};\n"
         f"#[kernel] unsafe fn k(x: *mut u32) {{\nunsafe {{ *x = {call} }} }}"
     )
     finished = kernels.rustc(source, capability)
     assert not finished.ok
     assert f"this needs capability {needed}\n" in finished.stderr
-    assert "snippet.rs:4:" in finished.stderr
+    assert "snippet.rs:5:" in finished.stderr
 
 
 def test_what_a_gpu_lacks_may_stand_under_its_capability(kernels: Kernels, snippet: Snippet) -> None:

@@ -79,6 +79,7 @@ NEW = {
         "async_copy_ca_4", "async_copy_ca_8", "async_copy_ca_16", "async_copy_cg_16",
         "async_copy_ca_zfill_4", "async_copy_ca_zfill_8", "async_copy_ca_zfill_16", "async_copy_cg_zfill_16",
         "async_copy_pipeline",
+        "warp_redux", "barrier_phases", "barrier_managed",
     },
     "8.6": set[str](),
     "8.9": {"convert_to_bytes", "convert_halves_to_bytes", "convert_bytes_to_halves"},

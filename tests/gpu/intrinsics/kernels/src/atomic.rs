@@ -14,6 +14,15 @@ fn ordering(number: u32) -> AtomicOrdering {
     }
 }
 
+/// The least and the strictest ordering: the types for which this is enough share their instructions
+/// with one that has all.
+fn extreme(number: u32) -> AtomicOrdering {
+    match number {
+        0 => AtomicOrdering::Relaxed,
+        _ => AtomicOrdering::SeqCst,
+    }
+}
+
 /// Does each operation on a place of its own, with this thread's `x`, and returns what each returned:
 /// the operations listed, swap, load, store (`x`), compare-exchange with `expected`, whether that did it.
 macro_rules! each {
@@ -45,20 +54,20 @@ macro_rules! each {
 
 /// Kernels that do each operation with all threads of a block, in global and in shared memory.
 macro_rules! atomics {
-    ($($type:ident $one:expr, $zero:expr, $count:literal: $($kernel:ident $atomic:ident)* | $shared:ident $block:ident: $operations:tt;)*) => {
+    ($($type:ident $one:expr, $zero:expr, $count:literal, $ordering:ident: $($kernel:ident $atomic:ident)* | $shared:ident $block:ident: $operations:tt;)*) => {
         $(
             $(
-                atomics!(@global $kernel $atomic $type $one, $zero, $operations);
+                atomics!(@global $kernel $atomic $type $one, $zero, $ordering, $operations);
             )*
             atomics!(@shared $shared $block $type $one, $zero, $count, $operations);
         )*
     };
-    (@global $kernel:ident $atomic:ident $type:ident $one:expr, $zero:expr, [$($operation:ident)*]) => {
+    (@global $kernel:ident $atomic:ident $type:ident $one:expr, $zero:expr, $ordering:ident, [$($operation:ident)*]) => {
         #[kernel]
         pub unsafe fn $kernel(x: *const $type, expected: $type, order: u32, places: *mut $type, out: *mut $type) {
             unsafe {
                 let x = *x.add(thread::threadIdx_x() as usize);
-                store(out, each!($atomic, $one, $zero, places, x, expected, ordering(order), $($operation)*));
+                store(out, each!($atomic, $one, $zero, places, x, expected, $ordering(order), $($operation)*));
             }
         }
     };
@@ -89,19 +98,19 @@ macro_rules! atomics {
 }
 
 atomics! {
-    u32 1, 0, 12: atomic_block_u32 BlockAtomicU32 atomic_device_u32 DeviceAtomicU32 atomic_system_u32 SystemAtomicU32
+    u32 1, 0, 12, ordering: atomic_block_u32 BlockAtomicU32 atomic_device_u32 DeviceAtomicU32 atomic_system_u32 SystemAtomicU32
         | atomic_shared_u32 BlockAtomicU32: [fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor];
-    i32 1, 0, 12: atomic_block_i32 BlockAtomicI32 atomic_device_i32 DeviceAtomicI32 atomic_system_i32 SystemAtomicI32
+    i32 1, 0, 12, extreme: atomic_block_i32 BlockAtomicI32 atomic_device_i32 DeviceAtomicI32 atomic_system_i32 SystemAtomicI32
         | atomic_shared_i32 BlockAtomicI32: [fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor];
-    u64 1, 0, 12: atomic_block_u64 BlockAtomicU64 atomic_device_u64 DeviceAtomicU64 atomic_system_u64 SystemAtomicU64
+    u64 1, 0, 12, ordering: atomic_block_u64 BlockAtomicU64 atomic_device_u64 DeviceAtomicU64 atomic_system_u64 SystemAtomicU64
         | atomic_shared_u64 BlockAtomicU64: [fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor];
-    i64 1, 0, 12: atomic_block_i64 BlockAtomicI64 atomic_device_i64 DeviceAtomicI64 atomic_system_i64 SystemAtomicI64
+    i64 1, 0, 12, extreme: atomic_block_i64 BlockAtomicI64 atomic_device_i64 DeviceAtomicI64 atomic_system_i64 SystemAtomicI64
         | atomic_shared_i64 BlockAtomicI64: [fetch_add fetch_sub fetch_min fetch_max fetch_and fetch_or fetch_xor];
-    f32 1.0, 0.0, 9: atomic_block_f32 BlockAtomicF32 atomic_device_f32 DeviceAtomicF32 atomic_system_f32 SystemAtomicF32
+    f32 1.0, 0.0, 9, extreme: atomic_block_f32 BlockAtomicF32 atomic_device_f32 DeviceAtomicF32 atomic_system_f32 SystemAtomicF32
         | atomic_shared_f32 BlockAtomicF32: [fetch_add fetch_sub fetch_min fetch_max];
-    f64 1.0, 0.0, 9: atomic_block_f64 BlockAtomicF64 atomic_device_f64 DeviceAtomicF64 atomic_system_f64 SystemAtomicF64
+    f64 1.0, 0.0, 9, extreme: atomic_block_f64 BlockAtomicF64 atomic_device_f64 DeviceAtomicF64 atomic_system_f64 SystemAtomicF64
         | atomic_shared_f64 BlockAtomicF64: [fetch_add fetch_sub fetch_min fetch_max];
-    f16 1.0, 0.0, 9: atomic_block_f16 BlockAtomicF16 atomic_device_f16 DeviceAtomicF16 atomic_system_f16 SystemAtomicF16
+    f16 1.0, 0.0, 9, ordering: atomic_block_f16 BlockAtomicF16 atomic_device_f16 DeviceAtomicF16 atomic_system_f16 SystemAtomicF16
         | atomic_shared_f16 BlockAtomicF16: [fetch_add fetch_sub fetch_min fetch_max];
 }
 
