@@ -57,6 +57,7 @@ pub mod swizzle;
 pub mod thread;
 pub mod warp;
 
+pub use cusimd::{CuSimd, Float2, Float4, TmemRegs4, TmemRegs32};
 pub use disjoint::DisjointSlice;
 pub use half::{Bf16x2, F16x2, bf16};
 pub use math::{CudaFloatExt, Float, FloatExt};
