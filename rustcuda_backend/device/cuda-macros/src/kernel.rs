@@ -14,6 +14,10 @@ const IN_CONTEXT: &str = r#"
     $body
 "#;
 
+/// The parameter by which one kernel hands its context to another.
+const CONTEXT: &str = "_: ::cuda_device::thread::LaunchContextRef<
+    '_, ::cuda_device::thread::$domain, ::cuda_device::thread::U32Coordinates>";
+
 /// A function that becomes no kernel, and a warning that says so.
 const NOT_EMITTED: &str = r#"
     $function
@@ -51,6 +55,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
         Generic::No => {}
         Generic::OneType if has_types => {}
         Generic::OneType | Generic::Other => {
+            add_context(&mut rest, &contract.domain);
             let attributes =
                 attributes.filter(|attribute| !LAUNCHES.contains(&attribute.name.as_str()));
             let function = attributes
@@ -71,6 +76,30 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
         .flat_map(|attribute| attribute.tokens)
         .chain(rest);
     expand::kernel(arguments, item.collect())
+}
+
+/// Gives a generic kernel the last parameter that other kernels pass when they call it: their context.
+fn add_context(function: &mut [TokenTree], domain: &str) {
+    let lists = function.iter_mut().filter_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group),
+        _ => None,
+    });
+    // Bounds such as `F: Fn(u32)` have parentheses too, before the parameters or behind them.
+    let mut lists = lists.filter(|list| list.stream().to_string().contains(':'));
+    if let Some(list) = lists.next() {
+        let parameters = list.stream().to_string();
+        let comma = if parameters.trim_end().ends_with(',') {
+            ""
+        } else {
+            ","
+        };
+        let source = format!("$parameters {comma} {CONTEXT}");
+        let parts = [
+            ("parameters", list.stream()),
+            ("domain", identifier(&format!("Domain{domain}"))),
+        ];
+        *list = Group::new(Delimiter::Parenthesis, fill(&source, &parts));
+    }
 }
 
 /// Attributes beside `#[kernel]` that are of use to the host only, or were read here.

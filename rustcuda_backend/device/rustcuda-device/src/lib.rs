@@ -72,6 +72,7 @@ pub mod warp;
 
 pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
 pub use constant::ConstantMemory;
+pub use cusimd::{CuSimd, Float2, Float4, TmemRegs4, TmemRegs32};
 pub use disjoint::DisjointSlice;
 pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use half::{Bf16x2, F16x2, bf16};
