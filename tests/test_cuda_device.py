@@ -390,6 +390,9 @@ mod kernels {
         unsafe {
             ptx_asm!("{ mul%1.u32 %0, %2, %3; }", out("=l") wide, in("C") b".wide\\0",
                 in("r") sum, in("r") round, options(register_only));
+            const LOW: &[u8; 4] = b".lo\\0";
+            ptx_asm!("mul%1.u32 %0, %0, %2;", inout("+r") total, in("C") LOW, in("r") round,
+                options(register_only));
             ptx_asm!("add.u32 %0, %0, %1;", inout("+r") total, in("n") 5, options(register_only));
             ptx_asm!("membar.gl;", clobber("memory"));
         }
@@ -408,6 +411,7 @@ def test_inline_ptx_constants_and_device_functions(program: Path) -> None:
     text = ptx_of(program)
     assert "%laneid;" in text
     assert "mul.wide.u32" in text
+    assert "mul.lo.u32" in text
     assert re.search(r"add\.u32 %r\d+, %r\d+, 5;", text)
     assert "membar.gl;" in text
     assert ".const .align 4 .b8 " in text

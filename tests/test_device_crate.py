@@ -394,8 +394,10 @@ def test_what_a_gpu_lacks_is_an_error_that_names_the_capability(
         ("{ bulk::prefetch(&[*x]); 0 }", Capability(8, 9), "9.0"),
         ("atomic::atom_add_bf16x2(x, 1)", Capability(8, 9), "9.0"),
         (
-            "{ use atomic::*; "
-            "DeviceAtomicBf16::from_ptr(x.cast()).fetch_add(bf16::ONE, AtomicOrdering::Relaxed); 0 }",
+            (
+                "{ use atomic::*; "
+                "DeviceAtomicBf16::from_ptr(x.cast()).fetch_add(bf16::ONE, AtomicOrdering::Relaxed); 0 }"
+            ),
             Capability(8, 9),
             "9.0",
         ),

@@ -73,7 +73,6 @@ NEW = {
         "memory_ld_l2_64", "memory_ld_l2_128", "memory_ldg_l2_64", "memory_ldg_l2_128",
     },
     "8.0": {
-        "warp_redux", "barrier_phases", "barrier_managed",
         "memory_ld_l2_256", "memory_ldg_l2_256", "memory_prefetch_priority",
         "packed_f16x2_80", "packed_bf16x2", "convert_to_halves_80", "convert_rna_tf32",
         "async_copy_ca_4", "async_copy_ca_8", "async_copy_ca_16", "async_copy_cg_16",

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::function::{Attribute, split_attributes};
 use crate::parameter::{punct, split_at_commas};
 use crate::template::fill;
-use crate::{device, expand};
+use crate::{device, expand, ptx_asm};
 
 /// A body that knows its launch context by the name that the author chose.
 const IN_CONTEXT: &str = r#"
@@ -30,7 +30,7 @@ const NOT_EMITTED: &str = r#"
 "#;
 
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let (attributes, mut rest) = split_attributes(item);
+    let (attributes, mut rest) = split_attributes(ptx_asm::with_texts(item));
     let (mut arguments, context) = taken_context(arguments);
     let contract = Contract::of(&attributes)?;
     if let (Some(name), Some(TokenTree::Group(body))) = (context, rest.last_mut()) {

@@ -60,7 +60,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// Gives a function that kernels call what their own bodies have; see `rustcuda_device::device`.
 #[proc_macro_attribute]
 pub fn device(_: TokenStream, item: TokenStream) -> TokenStream {
-    device::device(item).unwrap_or_else(error::Error::into_tokens)
+    device::device(ptx_asm::with_texts(item)).unwrap_or_else(error::Error::into_tokens)
 }
 
 /// Makes a static constant memory; see `rustcuda_device::constant`.

@@ -1,9 +1,11 @@
 //! `ptx_asm!`: CUDA C++'s `asm` made into Rust's.
 
-use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
+use std::collections::HashMap;
+
+use proc_macro::{Group, Ident, Literal, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
-use crate::parameter::split_expressions;
+use crate::parameter::{punct, split_expressions};
 use crate::template::fill;
 
 /// One of `in("r") x`, `out("=r") y`, `inout("+r") z`.
@@ -163,4 +165,58 @@ fn rust_place(place: usize, operands: &[Operand]) -> usize {
         .iter()
         .filter(|operand| operand.constraint != "C")
         .count()
+}
+
+/// Writes the texts out that `in("C") NAME` names, where a function's own `const NAME: … = b"…";` gives
+/// them: `ptx_asm!` sees its own tokens only.
+pub fn with_texts(function: TokenStream) -> TokenStream {
+    let mut texts = HashMap::new();
+    collect(function.clone(), &mut texts);
+    if texts.is_empty() {
+        return function;
+    }
+    written_out(function, &texts)
+}
+
+fn collect(tokens: TokenStream, texts: &mut HashMap<String, TokenTree>) {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            TokenTree::Group(group) => collect(group.stream(), texts),
+            TokenTree::Ident(word) if word.to_string() == "const" => {
+                let end = tokens[at..]
+                    .iter()
+                    .position(|token| punct(token) == Some(';'));
+                let value = end.map(|end| &tokens[at + end - 1]);
+                if let (Some(TokenTree::Ident(name)), Some(TokenTree::Literal(text))) =
+                    (tokens.get(at + 1), value)
+                    && text.to_string().starts_with("b\"")
+                {
+                    texts.insert(name.to_string(), text.clone().into());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn written_out(tokens: TokenStream, texts: &HashMap<String, TokenTree>) -> TokenStream {
+    let mut out: Vec<TokenTree> = Vec::new();
+    for token in tokens {
+        let is_text_operand = out
+            .last()
+            .is_some_and(|before| before.to_string().replace(' ', "") == "(\"C\")");
+        out.push(match token {
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), written_out(group.stream(), texts));
+                inner.set_span(group.span());
+                inner.into()
+            }
+            TokenTree::Ident(name) if is_text_operand => {
+                texts.get(&name.to_string()).cloned().unwrap_or(name.into())
+            }
+            other => other,
+        });
+    }
+    out.into_iter().collect()
 }
