@@ -31,6 +31,8 @@ _OURS = (DEVICE, "cuda-macros", "cuda-core", "cuda-host")
 _HOST_CRATES = ("cuda-async", "cuda-bindings")
 # The folders of the device crates that they are made of.
 DEVICE_CRATES = (*_OURS, "rustcuda-device", "rustcuda-macros")
+# From a manifest that was written to the author's workspace: out of target/rustcuda/cuda-device/NAME/NAME.
+TO_WORKSPACE = "/".join([".."] * 5)
 _LIBRARIES = frozenset(("lib", "rlib", "dylib", "cdylib", "staticlib"))
 
 

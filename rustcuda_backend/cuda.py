@@ -78,7 +78,7 @@ def assemble(tools: CudaTools, module: PtxModule, *, arguments: Sequence[str], k
         if not finished.ok or not output.is_file():
             raise _refused(tools, module, arguments, said or f"exit status {finished.returncode}", keep)
         data = output.read_bytes()
-    order = [signature.name for signature in module.signatures]
+    order = [*(signature.name for signature in module.signatures), *module.unlaunchable]
     kernels = {kernel.name: kernel for kernel in parse_ptxas_report(said)}
     if set(kernels) != set(order) or set(kernel_names(data)) != set(order):
         raise AssembleError(

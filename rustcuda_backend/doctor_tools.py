@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from rustcuda_backend import process, rust, sysroot, toolkit
+from rustcuda_backend import compatible, process, rust, sysroot, toolkit
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS, CudaVersion
 from rustcuda_backend.device_crates import DEVICE_CRATE
 from rustcuda_backend.diagnosis import Line
@@ -77,7 +77,7 @@ def cargo_lines(
     if linker:
         yield Line("linker", "ok", linker)
         return
-    needed = any(DEVICE_CRATE in _manifest(crate) for crate in crates)
+    needed = any(compatible.DEVICE in _manifest(crate) for crate in crates)  # in DEVICE_CRATE too
     yield Line(
         "linker",
         "missing" if needed else "warning",

@@ -75,6 +75,7 @@ class PtxModule:
         signatures: Its kernels, in the order of the text.
         version: The PTX ISA version, e.g. `"8.0"`.
         constants: Its variables in constant memory, in the order of their names.
+        unlaunchable: Names of further kernels, which take what Python cannot pass.
     """
 
     capability: Capability
@@ -82,6 +83,7 @@ class PtxModule:
     signatures: tuple[KernelSignature, ...]
     version: str
     constants: tuple[ConstantSymbol, ...] = ()
+    unlaunchable: tuple[str, ...] = ()
 
 
 def parse_entries(text: str) -> tuple[PtxEntry, ...]:
@@ -138,7 +140,14 @@ def finish(
         if not entry.launch_bounds
     }
     text = shared_memory.declared(_with_directives(text, promises))
-    return PtxModule(capability, text, signatures, version, tuple(symbols[name] for name in sorted(symbols)))
+    return PtxModule(
+        capability,
+        text,
+        tuple(signature for signature in signatures if signature.is_launchable),
+        version,
+        tuple(symbols[name] for name in sorted(symbols)),
+        tuple(signature.name for signature in signatures if not signature.is_launchable),
+    )
 
 
 def _checked_version(raw: str, capability: Capability) -> str:
@@ -197,13 +206,23 @@ def _check_records(records: Mapping[str, KernelSignature], entries: tuple[PtxEnt
                 where=where,
                 hint="use the rustcuda-device crate that comes with this rustcuda-backend",
             )
-        if record.abi_bytes != sizes[name]:
+        if not _fits(record, sizes[name]):
             raise SignatureError(
                 f"the recorded parameters take {_bytes(record.abi_bytes)} bytes, "
                 f"but those in the PTX take {_bytes(sizes[name])}",
                 where=where,
                 hint="use the rustcuda-device crate that comes with this rustcuda-backend",
             )
+
+
+def _fits(record: KernelSignature, sizes: tuple[int, ...]) -> bool:
+    """Whether a record agrees with the PTX, as far as it knows sizes; a value of size 0 has no parameter."""
+    if record.abi_bytes == sizes:
+        return True
+    pairs = zip(record.abi_bytes, sizes, strict=False)
+    return 0 in record.abi_bytes and (
+        len(record.abi_bytes) > len(sizes) or all(known in (0, actual) for known, actual in pairs)
+    )
 
 
 def _bytes(sizes: tuple[int, ...]) -> str:

@@ -19,6 +19,9 @@ SCALAR_BYTES = {
 # Sizes along x, y and z.
 Extents: TypeAlias = "tuple[int, int, int]"
 
+# What records of kernels written for cuda-oxide say of types that Python does not know.
+_UNKNOWN = "_"
+
 # Each form of a parameter's type, with its kind and whether the kernel may write through it.
 _FORMS = (
     (re.compile(r"&\[(\w+)\]"), "slice", False),
@@ -91,6 +94,11 @@ class KernelSignature:
         """Size in bytes of each PTX parameter, in order."""
         return tuple(size for parameter in self.parameters for size in parameter.abi_bytes)
 
+    @property
+    def is_launchable(self) -> bool:
+        """Whether Python can pass all parameters; of what a pointer points to it need not know."""
+        return all(parameter.dtype or parameter.kind == "pointer" for parameter in self.parameters)
+
 
 def parse_type(name: str, rust_type: str) -> Parameter:
     """Reads a parameter's type in the canonical Rust syntax of records.
@@ -102,6 +110,8 @@ def parse_type(name: str, rust_type: str) -> Parameter:
         match = form.fullmatch(rust_type)
         if match and match[1] in SCALAR_BYTES:
             return Parameter(name, kind, match[1], mutable, rust_type)
+        if match and match[1] == _UNKNOWN:
+            return Parameter(name, "value" if kind == "scalar" else kind, "", mutable, rust_type)
     raise SignatureError(
         f"parameter '{name}: {rust_type}' cannot be passed from Python",
         hint="take numbers, bool, raw pointers to them, &[T], or DisjointSlice<T>",

@@ -12,7 +12,7 @@ import pytest
 from projects import MANIFEST, REPOSITORY, MakeProject
 
 from rustcuda_backend import crate as crate_module
-from rustcuda_backend import process
+from rustcuda_backend import device_crates, process
 from rustcuda_backend.crate import Crate, crate_directory, load_crate
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.rust import RustToolchain
@@ -153,7 +153,7 @@ def test_a_changed_device_crate_replaces_the_copy(
     (changed / "rustcuda-device/src/more.rs").write_text("// more\n", encoding="utf-8")
     (changed / "rustcuda-device/target/debug").mkdir(parents=True)
     (changed / "rustcuda-device/target/debug/built.rs").touch()
-    monkeypatch.setattr(crate_module, "_DEVICE_SOURCES", changed)
+    monkeypatch.setattr(device_crates, "_DEVICE_SOURCES", changed)
     load(kernels, toolchain)
     assert copied(kernels) == {**shipped(), "rustcuda-device/src/more.rs": b"// more\n"}
     assert sorted(path.name for path in (kernels / "target/rustcuda").iterdir() if path.is_dir()) == [
@@ -166,7 +166,7 @@ def test_builds_at_once_lend_one_copy(
 ) -> None:
     kernels = make_project(manifest=WITH_DEVICE, files={"kernels/Cargo.lock": LOCK}) / "kernels"
     together = Barrier(4)
-    copy = crate_module.lend_device_crate
+    copy = device_crates.lend_device_crate
 
     def all_at_once(workspace: Path, directory: Path) -> tuple[str, ...]:
         together.wait()

@@ -144,13 +144,13 @@ type Out = *mut f16;
 /// In *two* `lines`.
 #[kernel]
 pub unsafe fn everything(
-    n: Index, flag: bool, half: f16, wide: f64, small: i8, r#type: usize,
-    from: *const f32, to: Out, one: &u64, read: &[i16], fixed: &'static [bool],
+    n: Index, flag: bool, half: f16, brain: bf16, wide: f64, small: i8, r#type: usize,
+    from: *const f32, to: Out, one: &u64, read: &[i16], brains: &[bf16], fixed: &'static [bool],
     mut write: DisjointSlice<f32>, other: rustcuda_device::DisjointSlice<'_, u8>,
 ) {
     let index = thread::index_1d();
     if let Some(place) = write.get_mut(index) { *place = n as f32; }
-    let _ = (flag, half, wide, small, r#type, from, to, one, read, fixed, other);
+    let _ = (flag, half, brain, wide, small, r#type, from, to, one, read, brains, fixed, other);
 }
 """)
     signature = only(kernels.compile(source))
@@ -158,8 +158,8 @@ pub unsafe fn everything(
     assert signature.doc == "Moves data.\n\nIn *two* `lines`."
     assert signature.launch_bounds is None
     assert signature.parameters == parameters(
-        n="u32", flag="bool", half="f16", wide="f64", small="i8", type="usize",
-        **{"from": "*const f32"}, to="*mut f16", one="&u64", read="&[i16]", fixed="&[bool]",
+        n="u32", flag="bool", half="f16", brain="bf16", wide="f64", small="i8", type="usize",
+        **{"from": "*const f32"}, to="*mut f16", one="&u64", read="&[i16]", brains="&[bf16]", fixed="&[bool]",
         write="DisjointSlice<f32>", other="DisjointSlice<u8>",
     )  # fmt: skip
 
@@ -348,7 +348,7 @@ unsafe fn staged(x: *const f32, y: *mut f32) {
     cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
     older = kernels.rustc(source, Capability(8, 0))
     assert not older.ok
-    assert "bulk" in older.stderr
+    assert older.stderr.count("this needs capability 9.0\n") == 3
 
 
 NEEDS_AMPERE = """
@@ -371,6 +371,50 @@ def test_what_a_gpu_lacks_is_an_error_that_names_the_capability(
     assert "error[E0277]: this needs capability 8.0\n" in older.stderr
     assert 'put it under #[cfg(cuda_arch = "80")]' in older.stderr
     assert "snippet.rs:8:" in older.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "capability", "needed"),
+    [
+        ("math::tanh_approx(0.5).to_bits()", Capability(7, 0), "7.5"),
+        ("f16x2::max_f16x2(1, 2)", Capability(7, 5), "8.0"),
+        ("bf16x2::add_bf16x2(1, 2)", Capability(7, 5), "8.0"),
+        ("convert::cvt_rna_tf32_f32(0.5)", Capability(7, 5), "8.0"),
+        ("convert::cvt_rn_satfinite_e4m3x2_f32(0.5, 1.0).into()", Capability(8, 6), "8.9"),
+        ("convert::cvt_rn_tf32_f32(0.5)", Capability(8, 9), "9.0"),
+        ("convert::cvt_rn_satfinite_tf32_f32(0.5)", HOPPER, "10.0"),
+        ("memory::ld_l2_64(x)", Capability(7, 0), "7.5"),
+        ("memory::ldg_l2_256(x)", Capability(7, 5), "8.0"),
+        ("{ async_copy::cp_async_wait_group(1); 0 }", Capability(7, 5), "8.0"),
+        ("warp::redux_sync_add(3, 1)", Capability(7, 5), "8.0"),
+        ("warp::elect_sync(3).0", Capability(8, 9), "9.0"),
+        ("barrier::mbarrier_arrive(x.cast()) as u32", Capability(7, 5), "8.0"),
+        ("barrier::mbarrier_try_wait(x.cast(), 1).into()", Capability(8, 9), "9.0"),
+        ("{ barrier::fence_proxy_async(); 0 }", Capability(8, 9), "9.0"),
+        ("{ bulk::prefetch(&[*x]); 0 }", Capability(8, 9), "9.0"),
+        ("atomic::atom_add_bf16x2(x, 1)", Capability(8, 9), "9.0"),
+        (
+            (
+                "{ use atomic::*; "
+                "DeviceAtomicBf16::from_ptr(x.cast()).fetch_add(bf16::ONE, AtomicOrdering::Relaxed); 0 }"
+            ),
+            Capability(8, 9),
+            "9.0",
+        ),
+    ],
+)
+def test_a_function_names_the_capability_that_it_needs(
+    kernels: Kernels, snippet: Snippet, call: str, capability: Capability, needed: str
+) -> None:
+    source = snippet(
+        "#[allow(unused)] use rustcuda_device::{async_copy, atomic, barrier, bf16x2, bulk};\n"
+        "#[allow(unused)] use rustcuda_device::{convert, f16x2, math, memory};\n"
+        f"#[kernel] unsafe fn k(x: *mut u32) {{\nunsafe {{ *x = {call} }} }}"
+    )
+    finished = kernels.rustc(source, capability)
+    assert not finished.ok
+    assert f"this needs capability {needed}\n" in finished.stderr
+    assert "snippet.rs:5:" in finished.stderr
 
 
 def test_what_a_gpu_lacks_may_stand_under_its_capability(kernels: Kernels, snippet: Snippet) -> None:
@@ -445,6 +489,11 @@ kernels!(two, x: *const f32, y, { unsafe { *y = *x } });
             "#[kernel] fn k(\n    x: *const [f32; 4]) {}",
             3,
             "Python has no tensors and no numbers of type `[f32; 4]`",
+        ),
+        (
+            "fn f(\n    x: Pack<f32, 3>) {}",
+            3,
+            "a Pack has 4, 8 or 16 bytes, e.g. Pack<f32, 4>, not 3 elements",
         ),
         ("#[kernel] fn k(\n    x: &[u128]) {}", 3, "Python has no tensors and no numbers of type `u128`"),
         ("type A<'a> = &'a [f32];\n#[kernel] fn k(\n    x: A<'_>) {}", 3, "not through an alias"),

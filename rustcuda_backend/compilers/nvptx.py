@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import process, ptx, rustdoc
+from rustcuda_backend import compatible, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate
@@ -86,7 +86,10 @@ class NvptxCompiler:
         self._warn_of_left_out_kernels(artifacts, raw)
         described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
         module = ptx.finish(raw, build_pass.capability, described)
-        if not module.signatures:
+        if module.unlaunchable:
+            names = ", ".join(module.unlaunchable)
+            self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
+        elif not module.signatures:
             raise _no_kernels(self.crate, build_pass.capability)
         return module
 
@@ -196,8 +199,10 @@ class NvptxCompiler:
         # 300 instructions, is too small for the tile of a matrix product, for which nvcc has `#pragma unroll`.
         yield "-unroll-threshold", 4000
 
-    def _private_paths(self) -> Iterator[tuple[Path, str]]:
+    def _private_paths(self) -> Iterator[tuple[Path | str, str]]:
         """Folders whose names must not get into a wheel, and what stands for them there."""
+        for package in self.crate.device_only:
+            yield f"{package}/{compatible.TO_WORKSPACE}", "."
         yield self.crate.workspace, "."
         yield self.crate.target_directory, "target"
         yield self.sysroot, "sysroot"
@@ -251,6 +256,8 @@ def _device_only(linked: Sequence[str] = ()) -> Iterator[str]:
     """
     yield "-Zcrate-attr=feature(custom_inner_attributes,prelude_import,proc_macro_hygiene)"
     yield f"-Zcrate-attr=cuda_device::device_only({','.join(linked)})"
+    # Much is unused without the host part.
+    yield "-Aunused"
 
 
 def _ptx_feature(capability: Capability) -> str:

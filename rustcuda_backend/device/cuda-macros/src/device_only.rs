@@ -108,7 +108,7 @@ fn module(item: &Item, in_device_module: bool) -> Option<Module> {
     let (file, content) = match item.body() {
         Some(group) => (None, group.stream()),
         None => {
-            let file = file_of(item)?;
+            let file = file_of(item)?.canonicalize().ok()?;
             let content = std::fs::read_to_string(&file).ok()?.parse().ok()?;
             (Some(file), content)
         }
@@ -128,6 +128,14 @@ fn file_of(item: &Item) -> Option<PathBuf> {
         "main" | "lib" | "mod" => this.parent()?.to_owned(),
         _ => this.with_extension(""),
     };
+    if let Some(path) = item
+        .attributes
+        .iter()
+        .find(|attribute| attribute.name == "path")
+    {
+        let written = path.rest.last()?.to_string();
+        return Some(this.parent()?.join(written.trim_matches('"')));
+    }
     let name = item.names.first()?;
     let candidates = [format!("{name}.rs"), format!("{name}/mod.rs")];
     let mut files = candidates.iter().map(|file| directory.join(file));
@@ -243,10 +251,11 @@ fn is_needed(node: &Node, scope: &Scope, needed: &HashSet<String>) -> bool {
         }
         Kind::Function if node.in_device_module && !scope.is_host(&node.mentions) => true,
         Kind::Other if node.in_device_module => true,
-        _ => item
-            .names
-            .iter()
-            .any(|name| name != "main" && needed.contains(name)),
+        _ => {
+            let is_named = |name: &String| name != "main" && needed.contains(name);
+            let is_called = || item.methods.iter().any(|name| needed.contains(name));
+            item.names.iter().any(is_named) || !scope.is_host(&node.mentions) && is_called()
+        }
     }
 }
 

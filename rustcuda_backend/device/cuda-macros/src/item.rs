@@ -15,6 +15,8 @@ pub struct Item {
     pub kind: Kind,
     /// What it defines; nothing for imports and implementations.
     pub names: Vec<String>,
+    /// A trait's functions, by which code uses it without its name.
+    pub methods: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,7 @@ pub fn split(tokens: TokenStream) -> (TokenStream, Vec<Item>) {
                 tokens: own.to_vec(),
                 kind: head.kind(),
                 names: head.names(),
+                methods: head.methods(),
             });
         }
     }
@@ -190,6 +193,15 @@ impl<'a> Head<'a> {
             _ if self.kind() == Kind::MacroCall => Vec::new(),
             _ => self.first_identifier(),
         }
+    }
+
+    fn methods(&self) -> Vec<String> {
+        if self.keyword != "trait" {
+            return Vec::new();
+        }
+        let body = self.after.last().and_then(braces).map(Group::stream);
+        let (_, items) = split(body.unwrap_or_default());
+        items.into_iter().flat_map(|item| item.names).collect()
     }
 
     fn first_identifier(&self) -> Vec<String> {

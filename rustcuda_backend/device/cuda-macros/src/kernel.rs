@@ -1,354 +1,230 @@
 //! cuda-oxide's forms of `#[kernel]`, made into those of `rustcuda-macros`.
 
-use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
-use crate::expand;
 use crate::function::{Attribute, split_attributes};
-use crate::parameter::{punct, split_at_commas, without_invisible_groups};
-use crate::shared;
+use crate::parameter::{punct, split_at_commas};
 use crate::template::fill;
+use crate::{device, expand, ptx_asm};
 
-/// Beside `#[kernel]`: what reaches the PTX only through `#[kernel]`, and what only the host's launches use.
-const LAUNCH_ATTRIBUTES: &[&str] = &[
-    "launch_bounds",
-    "launch_contract",
-    "cluster_launch",
-    "cooperative_launch",
-];
+/// A body that knows its launch context by the name that the author chose.
+const IN_CONTEXT: &str = r#"
+    let $name = ::cuda_device::thread::launch_context::<::cuda_device::thread::$domain>();
+    $body
+"#;
 
-/// What stands in the parentheses of `#[kernel(…)]`.
-#[derive(Default)]
-struct Arguments {
-    /// The types that a generic kernel is made for.
-    types: Vec<TokenStream>,
-    /// The name by which the body has its launch context.
-    launch_context: Option<Ident>,
-}
+/// The parameter by which one kernel hands its context to another.
+const CONTEXT: &str = "_: ::cuda_device::thread::LaunchContextRef<
+    '_, ::cuda_device::thread::$domain, ::cuda_device::thread::U32Coordinates>";
+
+/// A function that becomes no kernel, and a warning that says so.
+const NOT_EMITTED: &str = r#"
+    $function
+    const _: () = {
+        #[allow(non_upper_case_globals)]
+        #[deprecated(note = "a generic kernel, of which none is emitted; list types: #[kernel(f32, f64)]")]
+        const $name: () = ();
+        $name
+    };
+"#;
 
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> {
-    let arguments = Arguments::parse(arguments)?;
-    let (attributes, rest) = split_attributes(without_unrolls(item));
-    let mut function = Function::parse(attributes, rest)?;
-    if let Some(name) = arguments.launch_context {
-        function.begin_body(fill(
-            "let $name = ::cuda_device::thread::launch_context();",
-            &[("name", TokenTree::from(name).into())],
-        ));
+    let (attributes, mut rest) = split_attributes(ptx_asm::with_texts(item));
+    let (mut arguments, context) = taken_context(arguments);
+    let contract = Contract::of(&attributes)?;
+    if let (Some(name), Some(TokenTree::Group(body))) = (context, rest.last_mut()) {
+        let parts = [
+            ("name", TokenTree::from(name).into()),
+            ("domain", identifier(&format!("Domain{}", contract.domain))),
+            ("body", body.stream()),
+        ];
+        let mut whole = Group::new(Delimiter::Brace, fill(IN_CONTEXT, &parts));
+        whole.set_span(body.span());
+        *body = whole;
     }
-    if function.generics.is_empty() {
-        return expand::kernel(function.bounds(), function.into_tokens());
+    let generic = Generic::of(&rest);
+    let has_types = !arguments.is_empty();
+    if let Some(block) = contract.block {
+        arguments.extend(fill("block($block),", &[("block", block)]));
     }
-    function.instances(&arguments.types)
-}
-
-impl Arguments {
-    fn parse(tokens: TokenStream) -> Result<Self> {
-        let mut found = Self::default();
-        for argument in split_at_commas(tokens) {
-            match argument.as_slice() {
-                [] => {}
-                // Bounds checks of slices cannot be left out for one function of a crate alone.
-                [TokenTree::Ident(word)] if word.to_string() == "unchecked_indexing" => {}
-                [TokenTree::Ident(word), equals, TokenTree::Ident(name)]
-                    if word.to_string() == "launch_context" && punct(equals) == Some('=') =>
-                {
-                    found.launch_context = Some(name.clone());
-                }
-                [first, second, ..] if punct(second) == Some('=') => {
-                    let message =
-                        "#[kernel] takes types, `launch_context = NAME` and `unchecked_indexing`";
-                    return Err(Error::new(first.span(), message));
-                }
-                types => found.types.push(types.iter().cloned().collect()),
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// A function, generic or not.
-struct Function {
-    attributes: Vec<Attribute>,
-    /// Visibility and `unsafe`.
-    qualifiers: TokenStream,
-    name: Ident,
-    /// `T: Copy` of `<T: Copy>`.
-    generics: Vec<TokenTree>,
-    parameters: TokenStream,
-    /// From `where` on, or nothing.
-    condition: TokenStream,
-    body: Group,
-}
-
-impl Function {
-    fn parse(attributes: Vec<Attribute>, tokens: Vec<TokenTree>) -> Result<Self> {
-        let not_a_function = || Error::new(Span::call_site(), "#[kernel] goes on a function");
-        let keyword = tokens.iter().position(|token| token.to_string() == "fn");
-        let keyword = keyword.ok_or_else(not_a_function)?;
-        let mut rest = tokens[keyword + 1..].iter().cloned().peekable();
-        let Some(TokenTree::Ident(name)) = rest.next() else {
-            return Err(not_a_function());
-        };
-        let mut generics = Vec::new();
-        let parameters = loop {
-            match rest.next() {
-                Some(TokenTree::Group(group)) if is_list(&group, &generics) => {
-                    break group.stream();
-                }
-                Some(token) => generics.push(token),
-                None => return Err(not_a_function()),
-            }
-        };
-        let mut rest: Vec<_> = rest.collect();
-        let Some(TokenTree::Group(body)) = rest.pop() else {
-            return Err(not_a_function());
-        };
-        if generics.len() > 1 {
-            generics.remove(0);
-            generics.pop();
-        }
-        Ok(Self {
-            attributes,
-            qualifiers: tokens[..keyword].iter().cloned().collect(),
-            name,
-            generics,
-            parameters,
-            condition: rest.into_iter().collect(),
-            body,
-        })
-    }
-
-    fn begin_body(&mut self, statements: TokenStream) {
-        let content = statements.into_iter().chain(self.body.stream()).collect();
-        let mut body = Group::new(Delimiter::Brace, content);
-        body.set_span(self.body.span());
-        self.body = body;
-    }
-
-    /// `launch_bounds(…)` as an argument of our own `#[kernel]`; a contract's block is a bound as well.
-    fn bounds(&self) -> TokenStream {
-        let argument = |wanted: &str| {
-            let mut attributes = self.attributes.iter();
-            let found = attributes.find(|attribute| attribute.name == wanted)?;
-            match found.rest.as_slice() {
-                [TokenTree::Group(list)] => Some(list.stream()),
-                _ => None,
-            }
-        };
-        let block = || {
-            let contract = split_at_commas(argument("launch_contract")?);
-            let block = contract
-                .into_iter()
-                .find_map(|entry| match entry.as_slice() {
-                    [word, _, TokenTree::Group(axes)] if word.to_string() == "block" => {
-                        Some(axes.stream())
-                    }
-                    _ => None,
-                })?;
-            let axes = split_at_commas(block);
-            let axes = axes.into_iter().filter(|axis| !axis.is_empty());
-            let factors: Vec<TokenStream> = axes
-                .map(|axis| {
-                    let axis = axis.into_iter().collect();
-                    fill("($axis) *", &[("axis", axis)])
-                })
-                .collect();
-            Some(fill(
-                "$factors 1",
-                &[("factors", factors.into_iter().collect())],
-            ))
-        };
-        match argument("launch_bounds").or_else(block) {
-            Some(bounds) => fill("launch_bounds($bounds)", &[("bounds", bounds)]),
-            None => TokenStream::new(),
+    let attributes = attributes
+        .into_iter()
+        .filter(|attribute| !IGNORED.contains(&attribute.name.as_str()));
+    match generic {
+        Generic::No => {}
+        Generic::OneType if has_types => {}
+        Generic::OneType | Generic::Other => {
+            add_context(&mut rest, &contract.domain);
+            let attributes =
+                attributes.filter(|attribute| !LAUNCHES.contains(&attribute.name.as_str()));
+            let function = attributes
+                .flat_map(|attribute| attribute.tokens)
+                .chain(rest.clone());
+            let name = rest
+                .iter()
+                .skip_while(|token| token.to_string() != "fn")
+                .nth(1);
+            let parts = [
+                ("function", device::device(function.collect())?),
+                ("name", name.cloned().into_iter().collect()),
+            ];
+            return Ok(fill(NOT_EMITTED, &parts));
         }
     }
+    let item = attributes
+        .flat_map(|attribute| attribute.tokens)
+        .chain(rest);
+    expand::kernel(arguments, item.collect())
+}
 
-    fn kept_attributes(&self) -> TokenStream {
-        let attributes = self.attributes.iter();
-        attributes
-            .filter(|attribute| !LAUNCH_ATTRIBUTES.contains(&attribute.name.as_str()))
-            .map(|attribute| attribute.tokens.clone())
-            .collect()
-    }
-
-    fn into_tokens(self) -> TokenStream {
-        fill(
-            "$attributes $qualifiers fn $name($parameters) $condition $body",
-            &[
-                ("attributes", self.kept_attributes()),
-                ("qualifiers", self.qualifiers),
-                ("name", TokenTree::from(self.name).into()),
-                ("parameters", self.parameters),
-                ("condition", self.condition),
-                ("body", TokenTree::from(self.body).into()),
-            ],
-        )
-    }
-
-    /// One kernel for each type, which calls the generic function; without types none, as no code but the
-    /// host's says which there are.
-    fn instances(self, types: &[TokenStream]) -> Result<TokenStream> {
-        let generic = self
-            .generics
-            .first()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        let body = shared::rewrite(&self.body, &self.name.to_string());
-        let mut tokens = fill(
-            "$attributes #[allow(dead_code)] #[inline(always)] \
-             $qualifiers fn $name<$generics>($parameters) $condition $body",
-            &[
-                ("attributes", self.kept_attributes()),
-                ("qualifiers", self.qualifiers.clone()),
-                ("name", TokenTree::from(self.name.clone()).into()),
-                ("generics", self.generics.iter().cloned().collect()),
-                ("parameters", self.parameters.clone()),
-                ("condition", self.condition.clone()),
-                ("body", TokenTree::from(body).into()),
-            ],
-        );
-        for chosen in types {
-            let suffix = chosen.clone().into_iter().filter_map(|token| match token {
-                TokenTree::Ident(name) => Some(name.to_string()),
-                _ => None,
-            });
-            let suffix = suffix.last().unwrap_or_else(|| "Unknown".to_owned());
-            let name = Ident::new(&format!("{}_{suffix}", self.name), self.name.span());
-            let parameters = replaced(self.parameters.clone(), &generic, chosen);
-            let names = split_at_commas(parameters.clone())
-                .into_iter()
-                .filter_map(|parameter| {
-                    let name = parameter
-                        .into_iter()
-                        .find(|token| token.to_string() != "mut")?;
-                    Some(fill("$name,", &[("name", name.into())]))
-                });
-            let call = fill(
-                "{ $unsafety { $function::<$type>($names) } }",
-                &[
-                    ("unsafety", self.unsafety()),
-                    ("function", TokenTree::from(self.name.clone()).into()),
-                    ("type", chosen.clone()),
-                    ("names", names.collect()),
-                ],
-            );
-            let instance = fill(
-                "$qualifiers fn $name($parameters) $call",
-                &[
-                    ("qualifiers", self.qualifiers.clone()),
-                    ("name", TokenTree::from(name).into()),
-                    ("parameters", parameters),
-                    ("call", call),
-                ],
-            );
-            tokens.extend(expand::kernel(self.bounds(), instance)?);
-        }
-        Ok(tokens)
-    }
-
-    fn unsafety(&self) -> TokenStream {
-        let qualifiers = self.qualifiers.clone().into_iter();
-        qualifiers
-            .filter(|token| token.to_string() == "unsafe")
-            .collect()
+/// Gives a generic kernel the last parameter that other kernels pass when they call it: their context.
+fn add_context(function: &mut [TokenTree], domain: &str) {
+    let lists = function.iter_mut().filter_map(|token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => Some(group),
+        _ => None,
+    });
+    // Bounds such as `F: Fn(u32)` have parentheses too, before the parameters or behind them.
+    let mut lists = lists.filter(|list| list.stream().to_string().contains(':'));
+    if let Some(list) = lists.next() {
+        let parameters = list.stream().to_string();
+        let comma = if parameters.trim_end().ends_with(',') {
+            ""
+        } else {
+            ","
+        };
+        let source = format!("$parameters {comma} {CONTEXT}");
+        let parts = [
+            ("parameters", list.stream()),
+            ("domain", identifier(&format!("Domain{domain}"))),
+        ];
+        *list = Group::new(Delimiter::Parenthesis, fill(&source, &parts));
     }
 }
 
-/// Whether these parentheses are the parameters, rather than those of a bound such as `F: Fn(u32)`.
-fn is_list(group: &Group, generics: &[TokenTree]) -> bool {
-    let opened = generics
-        .iter()
-        .filter(|token| punct(token) == Some('<'))
-        .count();
-    let closed = generics
-        .windows(2)
-        .filter(|pair| punct(&pair[1]) == Some('>') && punct(&pair[0]) != Some('-'));
-    group.delimiter() == Delimiter::Parenthesis && opened == closed.count()
-}
+/// Attributes beside `#[kernel]` that are of use to the host only, or were read here.
+const IGNORED: &[&str] = &["launch_contract", "cooperative_launch"];
+/// Those that only a kernel can have.
+const LAUNCHES: &[&str] = &["launch_bounds", "cluster_launch"];
 
-/// The tokens with a type in place of each `name`.
-fn replaced(tokens: TokenStream, name: &str, chosen: &TokenStream) -> TokenStream {
-    let token = |token: TokenTree| match token {
-        TokenTree::Ident(found) if found.to_string() == name => chosen.clone(),
-        TokenTree::Group(group) => {
-            let mut inner = Group::new(group.delimiter(), replaced(group.stream(), name, chosen));
-            inner.set_span(group.span());
-            TokenTree::from(inner).into()
-        }
-        other => other.into(),
-    };
-    tokens.into_iter().flat_map(token).collect()
-}
-
-/// Takes `#[unroll]` and `#[unroll(N)]` off loops: attributes of expressions are for macros not to be had,
-/// and LLVM unrolls by its own judgement.
-pub fn without_unrolls(tokens: TokenStream) -> TokenStream {
-    let tokens: Vec<_> = without_invisible_groups(tokens).into_iter().collect();
-    let mut kept = TokenStream::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        match &tokens[at..] {
-            [hash, TokenTree::Group(attribute), ..]
-                if punct(hash) == Some('#') && is_unroll(attribute) =>
+/// Takes `launch_context = NAME` out of the arguments.
+fn taken_context(arguments: TokenStream) -> (TokenStream, Option<Ident>) {
+    let mut rest = TokenStream::new();
+    let mut context = None;
+    for argument in split_at_commas(arguments) {
+        match argument.as_slice() {
+            [TokenTree::Ident(word), equals, TokenTree::Ident(name)]
+                if word.to_string() == "launch_context" && punct(equals) == Some('=') =>
             {
-                at += 2;
-                continue;
+                context = Some(name.clone());
             }
-            [TokenTree::Group(group), ..] => {
-                let mut inner = Group::new(group.delimiter(), without_unrolls(group.stream()));
-                inner.set_span(group.span());
-                kept.extend([TokenTree::from(inner)]);
-            }
-            [other, ..] => kept.extend([other.clone()]),
+            // It allows to leave checks out, and stock rustc does not.
+            [TokenTree::Ident(word)] if word.to_string() == "unchecked_indexing" => {}
             [] => {}
+            _ => {
+                let argument = argument.into_iter().collect();
+                rest.extend(fill("$argument,", &[("argument", argument)]));
+            }
         }
-        at += 1;
     }
-    kept
+    (rest, context)
 }
 
-fn is_unroll(attribute: &Group) -> bool {
-    let mut words = attribute.stream().into_iter();
-    attribute.delimiter() == Delimiter::Bracket
-        && words
-            .next()
-            .is_some_and(|word| word.to_string() == "unroll")
+/// What of `#[launch_contract(…)]` concerns the GPU.
+struct Contract {
+    domain: String,
+    block: Option<TokenStream>,
 }
 
-/// A device function: shared memory in it is that of the kernel that calls it.
-pub fn device(item: TokenStream) -> TokenStream {
-    let item: Vec<_> = without_unrolls(item).into_iter().collect();
-    let name = item
-        .iter()
-        .skip_while(|token| token.to_string() != "fn")
-        .nth(1)
-        .map(ToString::to_string);
-    match (name, item.split_last()) {
-        (Some(name), Some((TokenTree::Group(body), head))) => {
-            let body = TokenTree::from(shared::rewrite(body, &name));
-            head.iter().cloned().chain([body]).collect()
+impl Contract {
+    fn of(attributes: &[Attribute]) -> Result<Self> {
+        let mut contract = Self {
+            domain: "1".to_owned(),
+            block: None,
+        };
+        let found = attributes
+            .iter()
+            .find(|attribute| attribute.name == "launch_contract");
+        let Some([TokenTree::Group(list)]) = found.map(|attribute| attribute.rest.as_slice())
+        else {
+            return Ok(contract);
+        };
+        for entry in split_at_commas(list.stream()) {
+            match entry.as_slice() {
+                [word, _, TokenTree::Group(axes)] if word.to_string() == "block" => {
+                    contract.block = Some(axes.stream());
+                }
+                [word, _, TokenTree::Literal(number)] if word.to_string() == "domain" => {
+                    contract.domain = domain(number)?;
+                }
+                _ => {}
+            }
         }
-        _ => item.into_iter().collect(),
+        Ok(contract)
     }
 }
 
-/// Puts an attribute below the `#[kernel]` that it stands above, which then reads it.
-pub fn hand_to_kernel(name: &str, arguments: TokenStream, item: TokenStream) -> TokenStream {
+fn domain(number: &Literal) -> Result<String> {
+    let text = number.to_string();
+    if ["1", "2", "3"].contains(&text.as_str()) {
+        return Ok(text);
+    }
+    Err(Error::new(
+        number.span(),
+        "a launch has the domain 1, 2 or 3",
+    ))
+}
+
+/// What a function is generic over.
+enum Generic {
+    No,
+    OneType,
+    Other,
+}
+
+impl Generic {
+    fn of(function: &[TokenTree]) -> Self {
+        let name = function.iter().position(|token| token.to_string() == "fn");
+        let after = name.map_or(&function[..0], |at| {
+            function.get(at + 2..).unwrap_or_default()
+        });
+        if after.first().and_then(punct) != Some('<') {
+            return Self::No;
+        }
+        let mut depth = 0;
+        for (at, token) in after.iter().enumerate() {
+            match punct(token) {
+                Some('<') => depth += 1,
+                Some('>') if punct(&after[at - 1]) != Some('-') => depth -= 1,
+                Some(',') if depth == 1 && punct(&after[at + 1]) != Some('>') => {
+                    return Self::Other;
+                }
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        match &after[1] {
+            TokenTree::Ident(word) if word.to_string() != "const" => Self::OneType,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn identifier(name: &str) -> TokenStream {
+    TokenTree::from(Ident::new(name, Span::call_site())).into()
+}
+
+/// Puts `#[launch_contract(…)]` below the `#[kernel]` that it stands above, which then reads it.
+pub fn hand_to_kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let (attributes, rest) = split_attributes(item);
     let is_above_kernel = attributes
         .iter()
         .any(|attribute| attribute.name == "kernel");
     let own = fill(
-        "#[$name($arguments)]",
-        &[
-            (
-                "name",
-                TokenTree::from(Ident::new(name, Span::call_site())).into(),
-            ),
-            ("arguments", arguments),
-        ],
+        "#[launch_contract($arguments)]",
+        &[("arguments", arguments)],
     );
     let attributes = attributes
         .into_iter()

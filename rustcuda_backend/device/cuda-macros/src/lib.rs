@@ -3,9 +3,12 @@
 //! Most are those of `rustcuda-macros`, whose files this crate compiles once more: here their
 //! expansions name `cuda_device`, the only one of the two that such a kernel crate depends on.
 
-#[path = "../../rustcuda-macros/src/bounds.rs"]
-#[allow(dead_code)] // `hand_to_kernel`, whose place that of `kernel` takes
-mod bounds;
+#[path = "../../rustcuda-macros/src/arguments.rs"]
+mod arguments;
+#[path = "../../rustcuda-macros/src/constant.rs"]
+mod constant;
+#[path = "../../rustcuda-macros/src/device.rs"]
+mod device;
 mod device_only;
 #[path = "../../rustcuda-macros/src/error.rs"]
 mod error;
@@ -18,6 +21,9 @@ mod item;
 mod kernel;
 #[path = "../../rustcuda-macros/src/parameter.rs"]
 mod parameter;
+mod ptx_asm;
+#[path = "../../rustcuda-macros/src/record.rs"]
+mod record;
 #[path = "../../rustcuda-macros/src/shared.rs"]
 mod shared;
 #[path = "../../rustcuda-macros/src/template.rs"]
@@ -44,29 +50,53 @@ pub fn cuda_module(_: TokenStream, module: TokenStream) -> TokenStream {
 
 /// Makes a function a kernel; see `rustcuda_device::kernel`.
 ///
-/// Of a generic function it makes one kernel for each type that it is given, `scale_f32` of
-/// `#[kernel(f32)] fn scale<T>`; without types none.
+/// Takes what cuda-oxide's takes: types for a generic function, `launch_context = NAME`, and
+/// `unchecked_indexing`. Of a generic function without types no kernel is made, and a warning says so.
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     kernel::kernel(arguments, item).unwrap_or_else(error::Error::into_tokens)
 }
 
-/// Marks a function that runs on the GPU, or a block of foreign ones.
+/// Gives a function that kernels call what their own bodies have; see `rustcuda_device::device`.
 #[proc_macro_attribute]
 pub fn device(_: TokenStream, item: TokenStream) -> TokenStream {
-    kernel::device(item)
+    device::device(ptx_asm::with_texts(item)).unwrap_or_else(error::Error::into_tokens)
+}
+
+/// Makes a static constant memory; see `rustcuda_device::constant`.
+#[proc_macro_attribute]
+pub fn constant(_: TokenStream, item: TokenStream) -> TokenStream {
+    constant::constant(item).unwrap_or_else(error::Error::into_tokens)
 }
 
 /// Promises how a kernel is launched; see `rustcuda_device::launch_bounds`.
 #[proc_macro_attribute]
 pub fn launch_bounds(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    kernel::hand_to_kernel("launch_bounds", arguments, item)
+    arguments::hand_to_kernel("launch_bounds", arguments, item)
+        .unwrap_or_else(error::Error::into_tokens)
 }
 
-/// Describes a kernel's launches. Of it the block's size is in the PTX; the rest is for the host.
+/// Makes clusters of a kernel's blocks; see `rustcuda_device::cluster_launch`.
+#[proc_macro_attribute]
+pub fn cluster_launch(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    arguments::hand_to_kernel("cluster_launch", arguments, item)
+        .unwrap_or_else(error::Error::into_tokens)
+}
+
+/// Describes a kernel's launches. Of it the block's size reaches the GPU; the rest is for the host.
 #[proc_macro_attribute]
 pub fn launch_contract(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    kernel::hand_to_kernel("launch_contract", arguments, item)
+    kernel::hand_to_kernel(arguments, item)
+}
+
+/// PTX with operands as in CUDA C++: `ptx_asm!("add.u32 %0, %1, %1;", out("=r") y, in("r") x)`.
+///
+/// Each operand has a constraint of CUDA C++: `h`, `r`, `l` for integers of 16, 32 and 64 bits, `f` and
+/// `d` for floats, `n` for a constant number, `C` for the bytes of a constant text. It touches memory
+/// unless it says `options(register_only)`.
+#[proc_macro]
+pub fn ptx_asm(tokens: TokenStream) -> TokenStream {
+    ptx_asm::ptx_asm(tokens).unwrap_or_else(error::Error::into_tokens)
 }
 
 /// Says that all blocks of a launch run at once, which the host's launch asks for.

@@ -25,6 +25,7 @@
 //! }
 //! ```
 
+use crate::barrier::Barrier;
 use crate::intrinsics::ptx;
 use crate::requires::{Gpu, Has80};
 use crate::shared::cvta_generic_to_shared_offset as shared;
@@ -148,14 +149,12 @@ macro_rules! arrivals {
             ///
             /// # Safety
             ///
-            /// `barrier` must be an mbarrier in shared memory that has been initialized, and lasts until
-            /// the copies have ended.
+            /// `barrier` must be in shared memory and ready until the copies have ended.
             #[inline(always)]
-            pub unsafe fn $name<Barrier>(barrier: *mut Barrier)
+            pub unsafe fn $name(barrier: *mut Barrier)
             where
                 for<'pass> Gpu<'pass>: Has80,
             {
-                const { assert!(size_of::<Barrier>() == 8, "an mbarrier has 8 bytes") };
                 // SAFETY: promised by the caller.
                 unsafe {
                     ptx!(

@@ -34,6 +34,7 @@
 //! The memory must be global or shared: a local variable, which no other thread could reach, is neither.
 
 mod float;
+mod half;
 mod instruction;
 mod integer;
 mod value;
@@ -41,7 +42,9 @@ mod value;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 
-pub use float::{atom_add_bf16x2, atom_add_f16x2};
+use crate::half::{Bf16x2, F16x2, bf16};
+
+pub use half::{atom_add_bf16x2, atom_add_f16x2};
 pub use instruction::{Block, Device, Scope, System};
 pub use value::AtomicValue;
 use value::Word;
@@ -190,6 +193,9 @@ names! {
     i64 BlockAtomicI64 DeviceAtomicI64 SystemAtomicI64;
     f32 BlockAtomicF32 DeviceAtomicF32 SystemAtomicF32;
     f64 BlockAtomicF64 DeviceAtomicF64 SystemAtomicF64;
+    bf16 BlockAtomicBf16 DeviceAtomicBf16 SystemAtomicBf16;
+    F16x2 BlockAtomicF16x2 DeviceAtomicF16x2 SystemAtomicF16x2;
+    Bf16x2 BlockAtomicBf16x2 DeviceAtomicBf16x2 SystemAtomicBf16x2;
 }
 #[cfg(target_arch = "nvptx64")]
 names! {

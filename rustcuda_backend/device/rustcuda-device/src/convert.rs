@@ -2,8 +2,8 @@
 //!
 //! Names are those of the PTX instructions: `cvt`, the rounding (`rn` to nearest with ties to even, `rz`
 //! towards 0, `rna` to nearest with ties away from 0), what is done besides (`relu`: negative numbers
-//! and NaN become 0 or stay NaN; `satfinite`: what is too large becomes the largest finite number), the
-//! result, the operand. Of two numbers `lo` comes into the lower half.
+//! become 0; `satfinite`: what is too large becomes the largest finite number), the result, the operand.
+//! Of two numbers `lo` comes into the lower half.
 //!
 //! `e4m3` and `e5m2` are the floats of 8 bits, with 4 bits of exponent and 3 of mantissa, and 5 and 2.
 //! `tf32` is an `f32` whose low 13 bits tensor cores do not look at.

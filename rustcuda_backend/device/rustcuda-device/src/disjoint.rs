@@ -163,13 +163,15 @@ impl<T, Space: IndexFormula> DisjointSlice<'_, T, Space> {
     }
 }
 
-impl<T> DisjointSlice<'_, T, Runtime2DIndex> {
+impl<T, Space: SpaceLayout<Data = u32>> DisjointSlice<'_, T, Space> {
     /// The elements of a row.
     #[inline(always)]
     pub fn row_width(&self) -> u32 {
         self.space
     }
+}
 
+impl<T> DisjointSlice<'_, T, Runtime2DIndex> {
     /// The element at this thread's row and column; None beyond the end of the row or of the slice.
     #[inline(always)]
     pub fn get_mut(&mut self, index: ThreadIndex<'_, Runtime2DIndex>) -> Option<&mut T> {

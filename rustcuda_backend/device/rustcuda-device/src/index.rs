@@ -32,6 +32,14 @@ pub enum WarpIndex {}
 /// [`tile_mut`](DisjointSlice::tile_mut).
 pub enum LinearTiles<const N: usize> {}
 
+/// A tile of `ROWS` and `COLS` for each thread of a two-dimensional launch, in rows of `ROW_STRIDE`:
+/// [`tile_2d32`](DisjointSlice::tile_2d32).
+pub enum RowMajorTiles<const ROWS: usize, const COLS: usize, const ROW_STRIDE: usize> {}
+
+/// A tile of `ROWS` and `COLS` for each thread of a two-dimensional launch, in rows as long as the
+/// slice says: [`tile_2d32_rt`](DisjointSlice::tile_2d32_rt).
+pub enum RuntimeRowMajorTiles<const ROWS: usize, const COLS: usize> {}
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -73,6 +81,8 @@ spaces! {
     [] Runtime2DIndex, u32, ", Runtime2DIndex>";
     [] WarpIndex, (), ">";
     [const N: usize] LinearTiles<N>, (), ">";
+    [const R: usize, const C: usize, const S: usize] RowMajorTiles<R, C, S>, (), ">";
+    [const R: usize, const C: usize] RuntimeRowMajorTiles<R, C>, u32, ", Runtime2DIndex>";
 }
 
 impl FlatIndexSpace for Index1D {}
@@ -328,7 +338,8 @@ pub fn warp_index<'kernel>() -> Option<ThreadIndex<'kernel, WarpIndex>> {
 pub fn grid_stride<'kernel>(length: usize) -> GridStride<'kernel> {
     GridStride {
         next: index_1d().get(),
-        length,
+        // No more than any slice can have, so that stepping over the end never overflows.
+        length: length.min(isize::MAX as usize),
         step: gridDim_x() as usize * blockDim_x() as usize,
         indices: PhantomData,
     }
@@ -351,8 +362,7 @@ impl<'kernel> Iterator for GridStride<'kernel> {
         if index >= self.length {
             return None;
         }
-        // Beyond the end, should it ever overflow.
-        self.next = index.saturating_add(self.step);
+        self.next = index.wrapping_add(self.step);
         Some(ThreadIndex::new(index))
     }
 }

@@ -8,13 +8,13 @@ macro_rules! intrinsics {
     ($($link_name:literal fn $name:ident($($parameter:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         // What LLVM defines takes and returns values as they are, pairs among them.
         #[cfg(target_arch = "nvptx64")]
-        #[allow(improper_ctypes)]
+        #[allow(improper_ctypes, missing_docs)]
         unsafe extern "unadjusted" {
             $(#[link_name = $link_name] pub fn $name($($parameter: $type),*) $(-> $result)?;)*
         }
         $(
             #[cfg(not(target_arch = "nvptx64"))]
-            pub unsafe fn $name($(_: $type),*) $(-> $result)? {
+            pub(crate) unsafe fn $name($(_: $type),*) $(-> $result)? {
                 unreachable!("this function runs on a GPU only")
             }
         )*

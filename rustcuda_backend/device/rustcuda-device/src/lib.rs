@@ -27,8 +27,7 @@
         f16,
         abi_unadjusted,
         link_llvm_intrinsics,
-        repr_simd,
-        stdarch_nvptx
+        repr_simd
     )
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
@@ -40,10 +39,13 @@ pub mod async_copy;
 pub mod atomic;
 pub mod barrier;
 pub mod bf16x2;
+pub mod block;
 pub mod bulk;
 pub mod constant;
 pub mod convert;
+pub mod cooperative_groups;
 pub mod cusimd;
+pub mod debug;
 pub mod disjoint;
 pub mod dotprod;
 pub mod f16x2;
@@ -52,7 +54,9 @@ pub mod half;
 mod index;
 pub mod integer;
 mod intrinsics;
+mod launch;
 pub mod math;
+pub mod matrix;
 pub mod memory;
 pub mod ops;
 pub mod pack;
@@ -62,10 +66,13 @@ pub mod requires;
 pub mod shared;
 pub mod swizzle;
 pub mod thread;
+pub mod uniform;
+pub mod view;
 pub mod warp;
 
 pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
 pub use constant::ConstantMemory;
+pub use cusimd::{CuSimd, Float2, Float4, TmemRegs4, TmemRegs32};
 pub use disjoint::DisjointSlice;
 pub use fence::{threadfence, threadfence_block, threadfence_system};
 pub use half::{Bf16x2, F16x2, bf16};
@@ -85,5 +92,8 @@ pub mod prelude {
     pub use crate::pack::F16x8;
     pub use crate::pack::{Bf16x8, F32x4, Pack};
     pub use crate::shared::{DynamicShared, DynamicSharedArray, SharedArray};
-    pub use crate::{cluster_launch, constant, device, kernel, launch_bounds, thread, warp};
+    pub use crate::{
+        cluster_launch, constant, debug, device, gpu_assert, gpu_printf, kernel, launch_bounds,
+        thread, warp,
+    };
 }

@@ -105,31 +105,29 @@ pub trait SliceParam {
     unsafe fn from_parts(pointer: Self::Pointer, length: usize, space: Self::Space) -> Self;
 }
 
-impl<'a, T: Scalar> SliceParam for &'a [T] {
-    // A pointer that may be null (an empty tensor's) and that LLVM knows to be read only and not
-    // aliased, as it does of `&[T]`: such loads go through the read-only cache (LDG.CONSTANT).
-    type Pointer = Option<&'a [T; 0]>;
+impl<'a, T> SliceParam for &'a [T] {
+    // LLVM knows of it to be read only and not aliased, as it does of `&[T]`: such loads go through the
+    // read-only cache (LDG.CONSTANT). Never null: the loader has another address for empty tensors.
+    type Pointer = &'a [T; 0];
     type Space = ();
 
     #[inline(always)]
     unsafe fn from_parts(pointer: Self::Pointer, length: usize, (): ()) -> Self {
-        // SAFETY: the same representation, and null is valid for a raw pointer.
-        let pointer: *const T = unsafe { core::mem::transmute(pointer) };
-        // A slice's pointer is never null. Added to, not replaced: LLVM would lose what it points to.
-        let pointer = pointer.wrapping_add(usize::from(pointer.is_null()));
-        // SAFETY: promised by the caller, and of length 0 where it was null.
-        unsafe { core::slice::from_raw_parts(pointer, length) }
+        // SAFETY: promised by the caller.
+        unsafe { core::slice::from_raw_parts(pointer.as_ptr(), length) }
     }
 }
 
-impl<T: Scalar, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
-    type Pointer = *mut T;
+impl<T, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
+    // So LLVM does not ask whether the elements that it gives out are at null, which is how Rust tells
+    // that there is none.
+    type Pointer = core::ptr::NonNull<T>;
     type Space = Space::Data;
 
     #[inline(always)]
-    unsafe fn from_parts(pointer: *mut T, length: usize, space: Space::Data) -> Self {
+    unsafe fn from_parts(pointer: Self::Pointer, length: usize, space: Space::Data) -> Self {
         // SAFETY: promised by the caller.
-        unsafe { Self::from_raw_parts_with_space(pointer, length, space) }
+        unsafe { Self::from_raw_parts_with_space(pointer.as_ptr(), length, space) }
     }
 }
 

@@ -80,6 +80,16 @@ impl<T, const N: usize, const ALIGN: usize> SharedArray<T, N, ALIGN> {
         self.elements.get().cast()
     }
 
+    /// The first element's address, by that of the array.
+    ///
+    /// # Safety
+    ///
+    /// `array` must be the address of a shared array.
+    #[inline(always)]
+    pub const unsafe fn as_raw_mut_ptr(array: *mut Self) -> *mut T {
+        array.cast()
+    }
+
     /// The first element's address.
     #[inline(always)]
     pub const fn as_mut_ptr(&mut self) -> *mut T {

@@ -2,6 +2,7 @@
 
 pub use crate::index::*;
 use crate::intrinsics::{self, ptx};
+pub use crate::launch::*;
 
 macro_rules! axes {
     ($($(#[doc = $doc:literal])* $name:ident = $intrinsic:ident;)*) => {

@@ -2,8 +2,7 @@
 //!
 //! ```
 //! use rustcuda_device::prelude::*;
-//! use rustcuda_device::view::InBoundsMut32;
-//! use rustcuda_device::thread::{self, LinearTiles};
+//! use rustcuda_device::thread::LinearTiles;
 //!
 //! /// Four elements for each thread; the last threads may have fewer.
 //! #[kernel]

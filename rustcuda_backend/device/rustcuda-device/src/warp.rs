@@ -28,9 +28,11 @@ mod shuffle;
 mod vote;
 
 pub use lane::*;
+pub(crate) use reduce::butterfly;
 pub use reduce::*;
 pub use redux::*;
 pub use scan::*;
+pub(crate) use scan::{exclusive_of, inclusive};
 pub(crate) use shuffle::segment;
 pub use shuffle::*;
 pub use vote::*;

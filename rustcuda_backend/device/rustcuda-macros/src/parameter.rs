@@ -155,13 +155,11 @@ fn is_slice(rust_type: &[TokenTree]) -> bool {
     }
 }
 
-/// Whether it is `DisjointSlice<T, Runtime2DIndex>`.
+/// Whether it is `DisjointSlice<T, Runtime2DIndex>` or another whose rows the launch gives.
 fn has_row_width(rust_type: &[TokenTree]) -> bool {
-    let last = rust_type
-        .iter()
-        .rev()
-        .find(|token| matches!(token, TokenTree::Ident(_)));
-    is_slice(rust_type) && last.is_some_and(|token| token.to_string() == "Runtime2DIndex")
+    let spaces = ["Runtime2DIndex", "RuntimeRowMajorTiles"];
+    let mut words = rust_type.iter().map(ToString::to_string);
+    is_slice(rust_type) && words.any(|word| spaces.contains(&word.as_str()))
 }
 
 fn without_lifetime(tokens: &[TokenTree]) -> &[TokenTree] {

@@ -1,7 +1,6 @@
 //! Arithmetic on atomic floats.
 
 use super::{Atomic, AtomicOrdering, Scope};
-use crate::requires::{Gpu, Has90};
 
 macro_rules! floats {
     ($($type:ident as $bits:ident: $add:ident $min_unsigned:ident $max_unsigned:ident $min_signed:ident $max_signed:ident;)*) => {
@@ -65,73 +64,4 @@ macro_rules! floats {
 floats! {
     f32 as u32: add_f32 min_u32 max_u32 min_s32 max_s32;
     f64 as u64: add_f64 min_u64 max_u64 min_s64 max_s64;
-}
-
-#[cfg(target_arch = "nvptx64")]
-impl<S: Scope> Atomic<f16, S> {
-    /// Adds `value`, rounded to nearest, and returns the value before.
-    #[inline(always)]
-    pub fn fetch_add(&self, value: f16, order: AtomicOrdering) -> f16 {
-        // SAFETY: the memory is this atomic's own.
-        f16::from_bits(unsafe { S::add_f16(self.place(), value.to_bits(), order) })
-    }
-
-    /// Subtracts `value`, rounded to nearest, and returns the value before.
-    #[inline(always)]
-    pub fn fetch_sub(&self, value: f16, order: AtomicOrdering) -> f16 {
-        self.fetch_add(-value, order)
-    }
-
-    /// Writes the smaller of the value and `value`, and returns the value before: a loop of
-    /// compare-exchanges. Of a number and NaN, the number is the smaller.
-    #[inline(always)]
-    pub fn fetch_min(&self, value: f16, order: AtomicOrdering) -> f16 {
-        self.update(order, |old| {
-            if old <= value || value.is_nan() {
-                old
-            } else {
-                value
-            }
-        })
-    }
-
-    /// Writes the larger of the value and `value`, and returns the value before: a loop of
-    /// compare-exchanges. Of a number and NaN, the number is the larger.
-    #[inline(always)]
-    pub fn fetch_max(&self, value: f16, order: AtomicOrdering) -> f16 {
-        self.update(order, |old| {
-            if old >= value || value.is_nan() {
-                old
-            } else {
-                value
-            }
-        })
-    }
-}
-
-/// Adds the two `f16` in `value` to those at `address`, each by itself; returns those before.
-/// Device scope, relaxed.
-///
-/// # Safety
-///
-/// `address` must be valid, aligned to 4, and only be used by atomic operations at this time.
-#[inline(always)]
-pub unsafe fn atom_add_f16x2(address: *mut u32, value: u32) -> u32 {
-    // SAFETY: promised by the caller.
-    unsafe { super::Device::add_f16x2(address, value, AtomicOrdering::Relaxed) }
-}
-
-/// Adds the two `bf16` in `value` to those at `address`, each by itself; returns those before.
-/// Device scope, relaxed.
-///
-/// # Safety
-///
-/// As for [`atom_add_f16x2`].
-#[inline(always)]
-pub unsafe fn atom_add_bf16x2(address: *mut u32, value: u32) -> u32
-where
-    for<'pass> Gpu<'pass>: Has90,
-{
-    // SAFETY: promised by the caller.
-    unsafe { super::Device::add_bf16x2(address, value, AtomicOrdering::Relaxed) }
 }

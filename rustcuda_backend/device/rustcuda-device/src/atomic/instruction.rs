@@ -205,6 +205,7 @@ macro_rules! instructions {
 instructions! {
     u16 reg16 ".b16": load_b16 store_b16 compare_exchange_b16 {
         add_f16 = ".add.noftz.f16";
+        add_bf16 = ".add.noftz.bf16";
     }
     u32 reg32 ".b32": load_b32 store_b32 compare_exchange_b32 {
         exchange_b32 = ".exch.b32";

@@ -1,6 +1,7 @@
 //! Values as the bits that instructions take.
 
 use super::{AtomicOrdering, Scope};
+use crate::half::{Bf16x2, F16x2, bf16};
 
 /// A value of 16, 32 or 64 bits.
 pub trait AtomicValue: Copy {
@@ -40,6 +41,9 @@ values! {
     u64 as u64: |value| value, |bits| bits;
     i64 as u64: |value| value as u64, |bits| bits as i64;
     f64 as u64: |value| value.to_bits(), |bits| f64::from_bits(bits);
+    F16x2 as u32: |value| value.to_bits(), |bits| F16x2::from_bits(bits);
+    Bf16x2 as u32: |value| value.to_bits(), |bits| Bf16x2::from_bits(bits);
+    bf16 as u16: |value| value.to_bits(), |bits| bf16::from_bits(bits);
 }
 #[cfg(target_arch = "nvptx64")]
 values! {

@@ -23,6 +23,7 @@
 mod packed;
 mod pairs;
 mod scalar;
+mod traits;
 
 pub(crate) use packed::packed;
 pub use pairs::{Bf16x2, F16x2};

@@ -22,6 +22,12 @@ pub trait Float:
     /// 1.
     const ONE: Self;
 
+    /// The nearest number of this type, ties to even.
+    fn from_f32(value: f32) -> Self;
+
+    /// The nearest `f32`, ties to even; exact for halves.
+    fn to_f32(self) -> f32;
+
     /// `self * factor + addend`, rounded once.
     #[doc(hidden)]
     fn fused(self, factor: Self, addend: Self) -> Self;
@@ -38,28 +44,38 @@ mod sealed {
 
 /// Implements [`Float`] by functions of the type.
 macro_rules! floats {
-    ($($(#[$condition:meta])? $float:ident { $one:expr, $fused:expr, $remainder:expr })*) => {
+    ($($(#[$condition:meta])? $float:ident {
+        one: $one:expr, from_f32: $from_f32:expr, to_f32: $to_f32:expr, fused: $fused:expr, fmod: $fmod:expr,
+    })*) => {
         $(
             $(#[$condition])?
             impl sealed::Sealed for $float {}
 
+            // SAFETY of all: arithmetic only.
             $(#[$condition])?
+            #[allow(unused_unsafe)]
             impl Float for $float {
                 const ZERO: Self = $float::from_bits(0);
                 const ONE: Self = $one;
 
                 #[inline(always)]
+                fn from_f32(value: f32) -> Self {
+                    $from_f32(value)
+                }
+
+                #[inline(always)]
+                fn to_f32(self) -> f32 {
+                    $to_f32(self)
+                }
+
+                #[inline(always)]
                 fn fused(self, factor: Self, addend: Self) -> Self {
-                    // SAFETY: arithmetic only.
-                    #[allow(unused_unsafe)]
                     unsafe { $fused(self, factor, addend) }
                 }
 
                 #[inline(always)]
                 fn remainder_towards_zero(self, divisor: Self) -> Self {
-                    // SAFETY: arithmetic only.
-                    #[allow(unused_unsafe)]
-                    unsafe { $remainder(self, divisor) }
+                    unsafe { $fmod(self, divisor) }
                 }
             }
         )*
@@ -67,11 +83,30 @@ macro_rules! floats {
 }
 
 floats! {
-    f32 { 1.0, intrinsics::fma_f32, libdevice::__nv_fmodf }
-    f64 { 1.0, intrinsics::fma_f64, libdevice::__nv_fmod }
-    bf16 { bf16::ONE, bf16::fused, |x: bf16, y: bf16| bf16::narrow(libdevice::__nv_fmodf(x.widen(), y.widen())) }
+    f32 {
+        one: 1.0, from_f32: |value| value, to_f32: |value| value,
+        fused: intrinsics::fma_f32, fmod: libdevice::__nv_fmodf,
+    }
+    f64 {
+        one: 1.0, from_f32: f64::from, to_f32: |value| value as f32,
+        fused: intrinsics::fma_f64, fmod: libdevice::__nv_fmod,
+    }
+    bf16 {
+        one: bf16::ONE, from_f32: bf16::from_f32, to_f32: bf16::to_f32,
+        fused: bf16::fused, fmod: fmod_by_f32,
+    }
     #[cfg(target_arch = "nvptx64")]
-    f16 { 1.0, half::fma_f16, |x: f16, y: f16| f16::narrow(libdevice::__nv_fmodf(x.widen(), y.widen())) }
+    f16 {
+        one: 1.0, from_f32: |value| value as f16, to_f32: |value| value as f32,
+        fused: half::fma_f16, fmod: fmod_by_f32,
+    }
+}
+
+/// The exact remainder; that of halves is a half.
+#[inline(always)]
+fn fmod_by_f32<T: Float>(value: T, divisor: T) -> T {
+    // SAFETY: arithmetic only.
+    T::from_f32(unsafe { libdevice::__nv_fmodf(value.to_f32(), divisor.to_f32()) })
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -114,12 +149,12 @@ impl Narrow for f16 {
 
     #[inline(always)]
     fn widen(self) -> f32 {
-        self as f32
+        self.to_f32()
     }
 
     #[inline(always)]
     fn narrow(wide: f32) -> Self {
-        wide as f16
+        Self::from_f32(wide)
     }
 }
 

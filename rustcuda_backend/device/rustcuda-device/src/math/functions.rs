@@ -1,7 +1,7 @@
 //! What the methods call: libdevice and, with results in place of pointers, what it writes through them.
 
-pub use super::libdevice::*;
-pub use crate::intrinsics::{sqrt_f32, sqrt_f64};
+pub(super) use super::libdevice::*;
+pub(super) use crate::intrinsics::{sqrt_f32, sqrt_f64};
 
 /// Functions that give what a function of libdevice returns or writes to the addresses it is given.
 macro_rules! with_results {

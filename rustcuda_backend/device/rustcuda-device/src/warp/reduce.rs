@@ -39,7 +39,7 @@ pub fn reduce_partial<T: WarpShuffle, Op: ReduceOp<T>>(value: T, live_lanes: u32
 
 /// Combines the values of each segment of `WIDTH` lanes by log2 `WIDTH` shuffles.
 #[inline(always)]
-pub(super) fn butterfly<T, Op, const WIDTH: u32>(mask: u32, value: T) -> T
+pub(crate) fn butterfly<T, Op, const WIDTH: u32>(mask: u32, value: T) -> T
 where
     T: WarpShuffle,
     Op: ReduceOp<T>,

@@ -14,7 +14,13 @@ pub fn inclusive_scan<T: WarpShuffle, Op: ReduceOp<T>>(value: T) -> T {
 /// The values of the lanes below this one combined; in lane 0 the operation's identity.
 #[inline(always)]
 pub fn exclusive_scan<T: WarpShuffle, Op: ReduceOp<T>>(value: T) -> T {
-    exclusive::<T, Op, 32>(FULL_MASK, inclusive_scan::<T, Op>(value))
+    exclusive_of::<T, Op>(inclusive_scan::<T, Op>(value))
+}
+
+/// The exclusive scan that belongs to an inclusive one.
+#[inline(always)]
+pub(crate) fn exclusive_of<T: WarpShuffle, Op: ReduceOp<T>>(inclusive: T) -> T {
+    exclusive::<T, Op, 32>(FULL_MASK, inclusive)
 }
 
 /// As [`inclusive_scan`], in a warp of which only the first `live_lanes` were launched, at least 1.
@@ -32,7 +38,7 @@ pub fn exclusive_scan_partial<T: WarpShuffle, Op: ReduceOp<T>>(value: T, live_la
 
 /// The inclusive scan of each segment of `WIDTH` lanes.
 #[inline(always)]
-pub(super) fn inclusive<T, Op, const WIDTH: u32>(mask: u32, value: T) -> T
+pub(crate) fn inclusive<T, Op, const WIDTH: u32>(mask: u32, value: T) -> T
 where
     T: WarpShuffle,
     Op: ReduceOp<T>,
@@ -50,7 +56,7 @@ where
     total
 }
 
-/// The exclusive scan that belongs to an inclusive one.
+/// The exclusive scan of each segment of `WIDTH` lanes, of its inclusive one.
 #[inline(always)]
 pub(super) fn exclusive<T, Op, const WIDTH: u32>(mask: u32, inclusive: T) -> T
 where

@@ -1,5 +1,24 @@
 //! A kernel for every function of rustcuda-device: a module here for a module there.
 
+mod async_copy;
+mod atomic;
+mod barrier;
+mod block;
+#[cfg(cuda_arch = "90")]
+mod bulk;
+mod constant;
+mod debug;
+mod disjoint;
+mod fast;
+mod groups;
+mod half;
+mod integer;
+mod math;
+mod memory;
+mod packed;
+mod rounding;
+mod rows;
+mod shared;
 mod thread;
 mod warp;
 
