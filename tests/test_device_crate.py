@@ -409,12 +409,13 @@ def test_a_function_names_the_capability_that_it_needs(
     source = snippet(
         "#[allow(unused)] use rustcuda_device::{async_copy, atomic, barrier, bf16x2, bulk};\n"
         "#[allow(unused)] use rustcuda_device::{convert, f16x2, math, memory};\n"
+        "#[allow(unused)] use rustcuda_device::atomic::{AtomicOrdering::Relaxed, DeviceAtomicBf16x2};\n"
         f"#[kernel] unsafe fn k(x: *mut u32) {{\nunsafe {{ *x = {call} }} }}"
     )
     finished = kernels.rustc(source, capability)
     assert not finished.ok
     assert f"this needs capability {needed}\n" in finished.stderr
-    assert "snippet.rs:5:" in finished.stderr
+    assert "snippet.rs:6:" in finished.stderr
 
 
 def test_what_a_gpu_lacks_may_stand_under_its_capability(kernels: Kernels, snippet: Snippet) -> None:
