@@ -87,7 +87,9 @@ def _in_config(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _texts(values: object) -> list[str]:
-    return [value for value in values if isinstance(value, str)] if isinstance(values, Iterator | list) else []
+    return (
+        [value for value in values if isinstance(value, str)] if isinstance(values, Iterator | list) else []
+    )
 
 
 def _table(content: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def sources(project: Path, *, complete: bool = True) -> set[str]:
 
 def linked(project: Path, link: str, target: str) -> None:
     (project / link).parent.mkdir(parents=True, exist_ok=True)
-    os.symlink(target, project / link)
+    Path(project / link).symlink_to(target)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,9 @@ def test_a_patch_that_leads_outside(make_project: MakeProject, tmp_path: Path) -
     assert raised.value.where == str(project / "kernels/.cargo/config.toml")
 
 
-@pytest.mark.parametrize("text", ["patch = 1\n", "[patch]\ncrates-io = 1\n", "paths = 1\n[source]\nx = 1\n", "="])
+@pytest.mark.parametrize(
+    "text", ["patch = 1\n", "[patch]\ncrates-io = 1\n", "paths = 1\n[source]\nx = 1\n", "="]
+)
 def test_a_configuration_that_cargo_refuses(make_project: MakeProject, text: str) -> None:
     project = make_project(files={"kernels/.cargo/config.toml": text})
     assert sources(project) == {"kernels/.cargo/config.toml", "kernels/Cargo.toml", "kernels/src/lib.rs"}
