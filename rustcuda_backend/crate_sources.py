@@ -17,8 +17,8 @@ _SKIPPED_FOLDERS = ("target", "__pycache__", "node_modules")
 _MARKS = ("CACHEDIR.TAG", "pyvenv.cfg")
 # Where Python's tools build, beside pyproject.toml.
 _BUILD_FOLDERS = ("build", "dist")
-# Without it cargo does not take a vendored crate.
-_HIDDEN_SOURCES = (".cargo-checksum.json",)
+# In a folder with it cargo asks for all files of a vendored crate, hidden ones too.
+_VENDORED = ".cargo-checksum.json"
 
 
 def source_files(project: Path, crate: str, *, complete: bool = True) -> list[Path]:
@@ -104,20 +104,21 @@ class _Sources:
         for folder in (crate, *above(self.root, crate)):
             yield from (path for name in _CARGO_FILES if self._is_file(path := folder / name))
 
-    def _below(self, folder: Path, holders: tuple[str, ...]) -> Iterator[Path]:
+    def _below(self, folder: Path, holders: tuple[str, ...], *, whole: bool = False) -> Iterator[Path]:
         """The files below a folder; a link to one of the folders that hold it would lead on for ever."""
         if not (self.complete or os.access(folder, os.R_OK)):
             return
+        whole = whole or (folder / _VENDORED).is_file()
         for path in sorted(folder.iterdir()):
-            if path.name.startswith(".") and path.name not in _HIDDEN_SOURCES:
+            if not whole and path.name.startswith("."):
                 continue
             if not path.is_dir():
                 if self._is_file(path):
                     yield path
-            elif _is_source(path, at_top=folder == self.root) and self._leads_inside(path):
+            elif (whole or _is_source(path, at_top=folder == self.root)) and self._leads_inside(path):
                 real = os.path.realpath(path)
                 if real not in holders:
-                    yield from self._below(path, (*holders, real))
+                    yield from self._below(path, (*holders, real), whole=whole)
 
     def _is_file(self, path: Path) -> bool:
         # A build may read files from elsewhere, which an sdist must not.

@@ -120,7 +120,7 @@ def _at(root: str, package: str, search: Search, crate: str, *, several: bool = 
 def _packages(root: Path) -> list[str]:
     folders = sorted(root.iterdir()) if root.is_dir() else []
     found = [path.name for path in folders if (path / "__init__.py").is_file()]
-    return [name for name in found if name not in _NOT_PACKAGES]
+    return [name for name in found if name.isidentifier() and name not in _NOT_PACKAGES]
 
 
 def _chosen(packages: list[str], name: str, where: str) -> str:

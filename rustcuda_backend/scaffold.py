@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,7 +112,7 @@ def write(scaffold: Scaffold) -> list[str]:
 
 
 def _whole_project(name: str, package: str, source: Path | None = None) -> dict[str, str]:
-    crate = re.sub(r"[-_.]+", "-", name).lower() + f"-{_CRATE}"
+    crate = f"{package.strip('_').replace('_', '-')}-{_CRATE}"
     values = {
         "name": name,
         "package": package,

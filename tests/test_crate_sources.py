@@ -150,12 +150,21 @@ def test_folders_that_cargos_configuration_names(make_project: MakeProject) -> N
             "kernels/.cargo/config.toml": '[patch.crates-io]\na = { path = "../a" }\nb = { git = "x" }\n',
             ".cargo/config": 'paths = ["b"]\n[source.mine]\ndirectory = "c"\n',
             **{f"{name}/Cargo.toml": MEMBER for name in "abcd"},
-            "c/one/.cargo-checksum.json": "{}",
         }
     )
     assert sources(project) == {
         *("kernels/Cargo.toml", "kernels/src/lib.rs", "kernels/.cargo/config.toml", ".cargo/config"),
-        *("a/Cargo.toml", "b/Cargo.toml", "c/Cargo.toml", "c/one/.cargo-checksum.json"),
+        *("a/Cargo.toml", "b/Cargo.toml", "c/Cargo.toml"),
+    }
+
+
+def test_a_vendored_crate_is_whole(make_project: MakeProject) -> None:
+    """cargo holds each file against its checksum, also those that no compiler reads."""
+    files = (".cargo-checksum.json", ".cargo_vcs_info.json", ".github/ci.yml", "target/x", "src/target/.y")
+    project = make_project(files={f"kernels/vendor/one/{name}": "" for name in files})
+    assert sources(project) == {
+        *("kernels/Cargo.toml", "kernels/src/lib.rs"),
+        *(f"kernels/vendor/one/{name}" for name in files),
     }
 
 

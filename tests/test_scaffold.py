@@ -153,7 +153,7 @@ def test_it_builds_tests_and_imports_at_once(tmp_path: Path, monkeypatch: pytest
         ("größe", "'größe' is no name for a distribution"),
         ("a/b", "'a/b' is no name for a distribution"),
         ("..", "'..' is no name for a distribution"),
-        ("ſ", "'ſ' is no name for a distribution"),
+        ("\u017f", "'\u017f' is no name for a distribution"),
         (
             "1abc",
             "the name '1abc' does not suit a package of kernels: Python cannot import '1abc', which begins",
