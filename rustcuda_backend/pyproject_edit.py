@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -79,9 +80,15 @@ def _ended(text: str) -> str:
 
 def _is(text: str, meant: dict[str, Any]) -> bool:
     try:
-        return bool(tomllib.loads(text) == meant)
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return False
+    # As text: nan equals nothing, and true equals 1.
+    return _canonical(content) == _canonical(meant)
+
+
+def _canonical(content: dict[str, Any]) -> str:
+    return json.dumps(content, sort_keys=True, default=repr)
 
 
 def _meant(content: dict[str, Any], tables: dict[str, Any], keys: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -183,7 +190,9 @@ def _missing_keys(table: dict[str, Any], uv: str) -> list[tuple[str, Any]]:
 
 
 def _with_cache_keys(text: str, tools: dict[str, Any], uv: str) -> str:
-    table = tools.get("uv", {})
+    table = tools.get("uv")
+    if table is None:
+        return f"{text}\n{uv}"
     if "cache-keys" not in table:
         keys = uv.partition("\n")[2]
         edited, count = re.subn(_UV, lambda found: found[0] + keys, text, flags=re.MULTILINE)

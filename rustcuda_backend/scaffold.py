@@ -192,13 +192,11 @@ def _edited(before: str, path: Path, settings: str) -> str:
 def _notes(folder: Path, content: dict[str, Any], name: str, layout: Layout) -> Iterator[str]:
     """What an edit of our own tables cannot do for the project."""
     project = content.get("project", {})
-    lacking = {"name": name, "version": "0.1.0"}
     if project or not ((folder / "setup.py").exists() or metadata_name(folder)):
-        lines = [
-            f'{key} = "{value}"'
-            for key, value in lacking.items()
-            if key not in project and key not in project.get("dynamic", [])
-        ]
+        dynamic = project.get("dynamic", [])
+        said = {*project, *(dynamic if isinstance(dynamic, list) else ())}
+        lacking = {"name": name, "version": "0.1.0"}
+        lines = [f'{key} = "{value}"' for key, value in lacking.items() if key not in said]
         if lines:
             yield "pyproject.toml does not say what is installed; write\n" + "\n".join(("[project]", *lines))
     if layout.swept_by:

@@ -443,6 +443,7 @@ def test_a_module_that_setuptools_would_no_longer_pack(capfd: pytest.CaptureFixt
         ({"pyproject.toml": ""}, ['name = "work"', 'version = "0.1.0"']),
         ({"pyproject.toml": '[project]\nname = "mine"\n'}, ['version = "0.1.0"']),
         ({"pyproject.toml": '[project]\nname = "mine"\ndynamic = ["version"]\n'}, []),
+        ({"pyproject.toml": '[project]\nname = "mine"\ndynamic = 3\n'}, ['version = "0.1.0"']),
         ({"setup.cfg": "[metadata]\nname = mine\n"}, []),
         ({"setup.py": "from setuptools import setup\nsetup(name='mine')\n"}, []),
     ],
@@ -506,7 +507,9 @@ def edited(text: str) -> str:
         "project.name = 'x'\nproject.version = '1'\n",
         "x = { a = 1 } # last, without an end of the line",
         'x = """\n[build-system]\nrequires = []\n"""\n',
+        'x = """\n[tool.uv]\ncache-keys = [\n"""\n',
         "tool.black.x = 1\n",
+        "[tool.x]\na = inf\nb = 2020-01-01\n",
         # What looks like a table of ours.
         '[a]\nrequires = ["x"]\nbuild-backend = "y"\n[ build-system ]\nrequires = ["z"]\n',
         '[build-system]\nrequires = ["z"]\n[[a]]\nrequires = ["x"]\nbuild-backend = "y"\n',
@@ -553,6 +556,13 @@ def test_layouts_that_cannot_be_edited(text: str) -> None:
         edited(text)
     for lines in ('[build-system]\nrequires = ["rustcuda-backend"]\n', TABLES, UV):
         assert lines in raised.value.hint
+
+
+def test_what_equals_nothing_can_be_edited_and_what_only_looks_equal_counts() -> None:
+    assert "a = nan" in edited("[tool.x]\na = nan\n")
+    assert pyproject_edit._is("x = 1", {"x": 1})
+    assert not pyproject_edit._is("x = 1", {"x": True})
+    assert not pyproject_edit._is("x = ", {})
 
 
 @pytest.mark.parametrize(
