@@ -194,7 +194,7 @@ def _notes(folder: Path, content: dict[str, Any], name: str, layout: Layout) -> 
     project = content.get("project", {})
     if project or not ((folder / "setup.py").exists() or metadata_name(folder)):
         dynamic = project.get("dynamic", [])
-        said = {*project, *(dynamic if isinstance(dynamic, list) else ())}
+        said = [*project, *(dynamic if isinstance(dynamic, list) else ())]
         lacking = {"name": name, "version": "0.1.0"}
         lines = [f'{key} = "{value}"' for key, value in lacking.items() if key not in said]
         if lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from projects import MANIFEST, REPOSITORY, MakeProject
+from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
 import rustcuda_backend as backend
 from rustcuda_backend import cli, process, scaffold
@@ -297,6 +298,42 @@ def test_a_clone_needs_one_command(tmp_path: Path, toolchain: RustToolchain) -> 
     assert cli.main(["lend", "--project", str(project)]) == 0
     finished = process.run(argv, cwd=project / "kernels", env=environ)
     assert finished.ok, finished.stderr
+
+
+def test_vendored_crates_build_from_an_unpacked_sdist(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `cargo vendor` writes them: cargo compares every file with its checksum, hidden ones too."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(EPOCH))
+    vendored = {
+        "Cargo.toml": '[package]\nname = "one"\nversion = "1.0.0"\nedition = "2024"\n',
+        "src/lib.rs": "#![no_std]\n",
+        ".cargo_vcs_info.json": "{}",
+        ".github/ci.yml": "",
+    }
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in vendored.items()}
+    checksum = json.dumps({"files": digests, "package": "0" * 64})
+    source = "registry+https://github.com/rust-lang/crates.io-index"
+    locked = f'\n[[package]]\nname = "one"\nversion = "1.0.0"\nsource = "{source}"\nchecksum = "{"0" * 64}"\n'
+    head, _, kernels = LOCK.partition("\n[[package]]")
+    project = make_project(
+        source=PLAIN_HEAD + "use one as _;\n" + PLAIN_KERNEL,
+        manifest=f'{MANIFEST}[dependencies]\none = "1"\n',
+        settings="locked = true\noffline = true",
+        files={
+            "kernels/Cargo.lock": f'{head}{locked}\n[[package]]{kernels}dependencies = [\n "one",\n]\n',
+            "kernels/.cargo/config.toml": '[source.crates-io]\nreplace-with = "mine"\n'
+            '[source.mine]\ndirectory = "vendor"\n',
+            **{f"kernels/vendor/one/{name}": text for name, text in vendored.items()},
+            "kernels/vendor/one/.cargo-checksum.json": checksum,
+        },
+    )
+    made = sdist(project, tmp_path / "out", monkeypatch)
+    of_tree = tmp_path / "out" / backend.build_wheel(str(tmp_path / "out"), ONE)
+    (tmp_path / "again").mkdir()
+    monkeypatch.chdir(unpacked(made, tmp_path / "unpacked"))
+    of_sdist = tmp_path / "again" / backend.build_wheel(str(tmp_path / "again"), ONE)
+    assert of_sdist.read_bytes() == of_tree.read_bytes()
 
 
 def test_a_copy_that_a_pattern_packs_is_not_written_through(
