@@ -175,10 +175,10 @@ class NvptxCompiler:
         quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
         yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
         given = " ".join(self.rustflags)
-        for name, value in self._llvm_options():
+        for option, setting in self._llvm_options():
             # LLVM takes each option once; the user's own comes first.
-            if name not in given:
-                yield f"-Cllvm-args={name}={value}"
+            if option not in given:
+                yield f"-Cllvm-args={option}={setting}"
         if self.toolchain.numbers >= (1, 99):
             # The sysroot's core is compiled for another target-cpu. As bitcode it takes on the kernels' own,
             # but rustc from 1.99 on compares the two.
@@ -195,8 +195,8 @@ class NvptxCompiler:
             yield "-nvptx-prec-divf32", 1
         if not self.settings.prec_sqrt:
             yield "-nvptx-prec-sqrtf32", 0
-        # An array that a loop indexes is in registers only once the loop is unrolled. LLVM's own limit,
-        # 300 instructions, is too small for the tile of a matrix product, for which nvcc has `#pragma unroll`.
+        # An array that a loop indexes is in registers only once the loop is unrolled. LLVM's own limit of
+        # 300 instructions is too small for a matrix product's tile; CUDA C++ has `#pragma unroll` for it.
         yield "-unroll-threshold", 4000
 
     def _private_paths(self) -> Iterator[tuple[Path | str, str]]:
