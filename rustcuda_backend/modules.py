@@ -27,12 +27,19 @@ def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Sett
         # On some file systems `a.Kernels` and `a.kernels` are one file.
         same = found.setdefault(name.casefold(), (name, each))
         if same[1] is not each:
+            first, second = same[1].crate, each.crate
+            both = f"of '{first}' and of '{second}'" if first != second else f"of '{first}', listed twice,"
             raise SettingsError(
-                f"the kernels of '{same[1].crate}' and of '{each.crate}' go into one module, '{name}'",
-                where=each.where("module" if "module" in each.origins else "crate"),
+                f"the kernels {both} go into one module, '{name}'",
+                where=place_of_module(each),
                 hint=f'give each {CRATES} a module of its own, e.g. module = "{name}_{len(found) + 1}"',
             )
     return list(found.values())
+
+
+def place_of_module(settings: Settings) -> str:
+    """Where a crate's module is set, or where it could be."""
+    return settings.where("module" if "module" in settings.origins else "crate")
 
 
 def _module(settings: Settings, packages: Sequence[str]) -> str:

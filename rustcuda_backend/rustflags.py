@@ -96,9 +96,7 @@ def _cargo_config(
 ) -> dict[str, Any]:
     """The merged configuration; `cargo config` still counts as unstable."""
     argv = (toolchain.cargo, "-Zunstable-options", *overrides, "config", "get", "--format=json")
-    finished = process.run(
-        [*argv, "--merged=yes"], cwd=directory, env={**environ, "RUSTC_BOOTSTRAP": "1"}
-    )
+    finished = process.run([*argv, "--merged=yes"], cwd=directory, env={**environ, "RUSTC_BOOTSTRAP": "1"})
     start = finished.stdout.find("{")
     content: dict[str, Any] = json.loads(finished.stdout[start:]) if finished.ok and start >= 0 else {}
     return content

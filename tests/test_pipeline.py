@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import os
 import re
+import shlex
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -299,6 +300,33 @@ def test_features_profiles_and_cargos_arguments_reach_cargo(make_project: MakePr
     assert set(re.findall(r"\.entry (\w+)", compiled_ptx(project))) == {"store", "more", "debug"}
 
 
+@pytest.mark.parametrize("profile", ["zz", "Release", "debug", "doc", "build"])
+def test_a_profile_that_cargo_does_not_have(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str], profile: str
+) -> None:
+    manifest = MANIFEST + '[profile.gpu]\ninherits = "release"\n[profile.test]\nopt-level = 2\n'
+    project = make_project(settings=f"profile = '{profile}'", manifest=manifest)
+    error = failing(project, SettingsError)
+    assert error.what == f"cargo has no profile '{profile}' for kernels"
+    assert error.where == "[tool.rustcuda] profile"
+    assert error.hint.startswith("name one of release, dev, gpu,\n")
+    assert "error: " not in capfd.readouterr().err, "what cargo says of our own --config only confuses"
+
+
+def test_a_profile_of_the_users_that_cargo_refuses(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project = make_project(settings="profile = 'gpu'", manifest=MANIFEST + "[profile.gpu]\nlto = true\n")
+    failing(project, CompileError)
+    assert "`gpu` is missing an `inherits` directive" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("profile", ["gpu", "dev"])
+def test_a_profile_of_cargos_configuration(make_project: MakeProject, profile: str) -> None:
+    config = {"kernels/.cargo/config.toml": "[profile.gpu]\ninherits = 'release'\n"}
+    build(make_project(settings=f"profile = '{profile}'", files=config))
+
+
 def test_ptxas_arguments_reach_ptxas(make_project: MakeProject) -> None:
     first = build(make_project(folder="a"))
     second = build(make_project(folder="b", settings="ptxas-args = ['-O0']"))
@@ -313,6 +341,14 @@ def test_the_users_own_rustflags_hold_in_every_pass(make_project: MakeProject) -
     assert constants(compiled_ptx(project)) == [77]
     build(project, environ={"RUSTFLAGS": ""})
     assert constants(compiled_ptx(project)) == [5], "as in cargo, an empty RUSTFLAGS hides the file's"
+
+
+def test_rustflags_among_cargos_arguments(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL.replace("= value", "= if cfg!(mine) { 77 } else { 5 }")
+    arguments = '--config \'build.rustflags=["--cfg=mine", "--check-cfg=cfg(mine)"]\''
+    project = make_project(source, settings=f"cargo-args = {shlex.split(arguments)}")
+    build(project)
+    assert constants(compiled_ptx(project)) == [77]
 
 
 def test_a_build_target_or_target_folder_of_the_users_does_not_matter(

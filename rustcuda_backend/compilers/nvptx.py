@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import process, ptx, rustdoc
+from rustcuda_backend import cargo_profile, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate, make_ignored
@@ -100,6 +100,8 @@ class NvptxCompiler:
             if message["reason"] == "compiler-message" and not _is_noise(message["message"]):
                 self.report.once(message["message"]["rendered"])
         if not finished.ok:
+            if refused := cargo_profile.refusal(finished.stderr, self.crate, self.settings):
+                raise refused
             self.report.once(finished.stderr)
             raise CompileError(
                 f"the kernel crate does not compile for capability {build_pass.capability.name}",
