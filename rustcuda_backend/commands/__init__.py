@@ -23,6 +23,17 @@ class Command(Protocol):
         """Does it, prints the outcome to stdout, and returns the exit status."""
 
 
+def file_argument(text: str) -> Path:
+    """The file that an argument names.
+
+    Raises:
+        argparse.ArgumentTypeError: It names none, which a Path would take for the folder here.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty, and names no file")
+    return Path(text)
+
+
 def add_project(parser: argparse.ArgumentParser) -> None:
     """The arguments that say which project and settings are meant."""
     parser.add_argument(
