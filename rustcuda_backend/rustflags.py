@@ -95,8 +95,8 @@ def _cargo_config(
     toolchain: RustToolchain, directory: Path, environ: Mapping[str, str], overrides: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The merged configuration; `cargo config` still counts as unstable."""
-    options = ("--format=json", "--merged=yes")
-    argv = (toolchain.cargo, "-Zunstable-options", *overrides, "config", "get", *options)
+    options = ["-Zunstable-options", *overrides, "config", "get", "--format=json", "--merged=yes"]
+    argv: list[str | Path] = [toolchain.cargo, *options]
     finished = process.run(argv, cwd=directory, env={**environ, "RUSTC_BOOTSTRAP": "1"})
     start = finished.stdout.find("{")
     content: dict[str, Any] = json.loads(finished.stdout[start:]) if finished.ok and start >= 0 else {}

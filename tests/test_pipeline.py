@@ -150,6 +150,46 @@ def test_nothing_is_done_twice_and_a_lost_file_is_made_again(
     assert build(project) == first
 
 
+@pytest.mark.parametrize("left", ["", ".version 7.8\n.target sm_80\n", "half", "all but the end", "\udcff"])
+def test_a_file_that_was_cut_short_is_made_again(make_project: MakeProject, left: str) -> None:
+    project = make_project()
+    first = build(project)
+    (ptx,) = (project / "kernels/target/rustcuda/sm_80").rglob("*.s")
+    text = ptx.read_text(encoding="utf-8")
+    cut = {"half": text[: len(text) // 2], "all but the end": text.rstrip()[:-1]}.get(left, left)
+    # cargo takes a file with this time for the one that it had made.
+    times = ptx.stat().st_atime_ns, ptx.stat().st_mtime_ns
+    ptx.write_bytes(cut.encode("utf-8", "surrogateescape"))
+    os.utime(ptx, ns=times)
+    assert build(project) == first
+    assert ptx.read_text(encoding="utf-8") == text
+
+
+def test_a_rustc_that_cannot_write_all_of_it(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project()
+    run = process.run
+
+    def cutting(argv, **options):  # type: ignore[no-untyped-def]
+        finished = run(argv, **options)
+        for ptx in (project / "kernels/target/rustcuda/sm_80").rglob("*.s"):
+            ptx.write_text(ptx.read_text(encoding="utf-8")[:100], encoding="utf-8")
+        return finished
+
+    monkeypatch.setattr(process, "run", cutting)
+    error = failing(project, CompileError)
+    assert error.what == "the PTX that rustc has written is cut off after 100 bytes"
+    assert error.where.endswith(".s")
+    assert "make room on this disk" in error.hint
+
+
+def test_a_brace_that_is_missing_in_asm_is_not_taken_for_a_cut(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD.replace("stdarch_nvptx", "stdarch_nvptx, asm_experimental_arch")
+    source += PLAIN_KERNEL.replace("*out = value", '*out = value; core::arch::asm!("{{ // /* }}")')
+    assert "ptxas" in failing(make_project(source), AssembleError).what
+
+
 def test_a_cargo_that_leaves_no_ptx_is_no_traceback(
     make_project: MakeProject, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -74,14 +74,15 @@ class NvptxCompiler:
         make_ignored(self.crate.passes_directory)
         artifacts = self._run_cargo(build_pass)
         compiled = _emitted(artifacts, self.crate.name)
-        if not compiled.is_file():
-            # cargo does not know of the PTX, so it does not miss a lost one.
+        raw = _whole_text(compiled)
+        if raw is None:
+            # cargo does not know of the PTX, so it misses neither a lost one nor the rest of one.
             shutil.rmtree(build_pass.directory / TARGET)
             artifacts = self._run_cargo(build_pass)
             compiled = _emitted(artifacts, self.crate.name)
-        if not compiled.is_file():
-            raise CompileError("rustc has left no PTX where it was looked for", where=str(compiled))
-        raw = compiled.read_text(encoding="utf-8")
+            raw = _whole_text(compiled)
+        if raw is None:
+            raise _no_ptx(compiled)
         self._warn_of_left_out_kernels(artifacts, raw)
         described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
         module = ptx.finish(raw, build_pass.capability, described)
@@ -249,6 +250,25 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     if not same:
         return library.with_suffix(".s")
     return same[0].with_name(same[0].name.removeprefix("lib")).with_suffix(".s")
+
+
+def _whole_text(compiled: Path) -> str | None:
+    """The PTX that rustc has written; None where it is not there or is cut off."""
+    try:
+        raw = compiled.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    return raw if ptx.is_whole(raw) else None
+
+
+def _no_ptx(compiled: Path) -> CompileError:
+    if not compiled.is_file():
+        return CompileError("rustc has left no PTX where it was looked for", where=str(compiled))
+    return CompileError(
+        f"the PTX that rustc has written is cut off after {compiled.stat().st_size} bytes",
+        where=str(compiled),
+        hint="make room on this disk (df -h), then build again",
+    )
 
 
 def _files(artifact: Artifact) -> list[Path]:
