@@ -475,6 +475,16 @@ def test_rustcs_colours_are_kept_for_a_terminal(
     assert "\x1b[" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["--nonsense"], ["--help"], ["--config"], ["--manifest-path", "x"], ["--message-format=short"]],
+)
+def test_arguments_that_cargo_does_not_take(make_project: MakeProject, arguments: list[str]) -> None:
+    error = failing(make_project(settings=f"cargo-args = {arguments}"), CompileError)
+    assert error.what == "cargo has not compiled the kernel crate for capability 8.0"
+    assert error.hint == f"cargo also gets cargo-args, from [tool.rustcuda] cargo-args: {' '.join(arguments)}"
+
+
 def test_a_crate_without_kernels(make_project: MakeProject) -> None:
     error = failing(make_project(PLAIN_HEAD), CompileError)
     assert error.what == "the crate 'some-kernels' has no kernels (capability 8.0)"
