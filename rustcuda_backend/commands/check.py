@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from rustcuda_backend.check import check_wheel
-from rustcuda_backend.commands import file_argument
+from rustcuda_backend.commands import path_argument
 
 NAME = "check"
 SUMMARY = "hold a wheel's kernels against their loader"
@@ -19,7 +19,7 @@ well."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `Command`."""
-    parser.add_argument("file", metavar="FILE.whl", type=file_argument, help="the wheel")
+    parser.add_argument("file", metavar="FILE.whl", type=path_argument, help="the wheel")
 
 
 def run(arguments: argparse.Namespace) -> int:
