@@ -60,6 +60,15 @@ def source_files(project: Path, crate: str, *, complete: bool = True) -> list[Pa
                     where=str(manifest),
                     hint="move it inside, or depend on a version from a registry or git",
                 )
+        for named in _named_sources(folder):
+            if named.is_relative_to(root):
+                waiting.append(named.parent)
+            elif complete:
+                raise SettingsError(
+                    f"the source '{named}' is outside the project, so an sdist would lack it",
+                    where=str(folder / "Cargo.toml"),
+                    hint="move it inside",
+                )
     files = {path for folder in crates if folder.is_relative_to(root) for path in _files_of(root, folder)}
     return sorted(path.relative_to(root) for path in files)
 
@@ -77,6 +86,15 @@ def _named_crates(root: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
             for member in glob.glob(pattern, root_dir=place):  # noqa: PTH207 (Path's takes no absolute one)
                 if (place / member / "Cargo.toml").is_file():
                     yield Path(os.path.normpath(place / member)), manifest
+
+
+def _named_sources(folder: Path) -> Iterator[Path]:
+    """Sources elsewhere than in the crate's folder that its manifest names; modules may lie beside them."""
+    content = _read(folder / "Cargo.toml")
+    for named in (_table(content, "lib").get("path"), _table(content, "package").get("build")):
+        path = Path(os.path.normpath(folder / named)) if isinstance(named, str) else folder
+        if not path.is_relative_to(folder):
+            yield path
 
 
 def _above(root: Path, folder: Path) -> list[Path]:
@@ -110,12 +128,28 @@ def _tables(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _files_of(root: Path, crate: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(crate):
+    for place, folders, names in os.walk(crate, followlinks=True):
         here = Path(place)
-        folders[:] = [name for name in folders if _is_source(here / name, at_top=here == root)]
+        folders[:] = [
+            name
+            for name in folders
+            if _is_source(here / name, at_top=here == root) and _may_be_followed(root, here, name)
+        ]
         yield from (here / name for name in names if not name.startswith("."))
     for above in (crate, *_above(root, crate)):
         yield from (above / name for name in _CARGO_FILES if (above / name).is_file())
+
+
+def _may_be_followed(root: Path, here: Path, name: str) -> bool:
+    """Whether a folder is none that a link leads to out of the project or round in a circle."""
+    folder = here / name
+    if not folder.is_symlink():
+        return True
+    target = folder.resolve()
+    on_the_way = (here, *_above(root, here))
+    return target.is_relative_to(root) and not any(
+        place.resolve().is_relative_to(target) for place in on_the_way
+    )
 
 
 def _is_source(folder: Path, *, at_top: bool) -> bool:
