@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import socket
@@ -111,3 +112,10 @@ def test_a_pipe_beside_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_no_right_to_read(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x").touch(mode=0)
     assert "cannot be read: Permission denied" in said(command, tmp_path / "x", capsys)[0]
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="there is no file that fails when it is read")
+def test_a_file_that_fails_when_it_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    what, where = said("inspect", "/proc/self/mem", capsys)
+    assert what == f"rustcuda: error: the file cannot be read: {os.strerror(errno.EIO)}"
+    assert where.endswith("/proc/self/mem")
