@@ -11,6 +11,5 @@ mod softmax;
 mod transpose;
 
 mod block;
-mod element;
 mod row;
 mod vector;

@@ -1,9 +1,9 @@
 use core::{array, slice};
 
+use rustcuda_device::pack::PackElement;
 use rustcuda_device::prelude::*;
 
 use crate::block::{self, PerWarp};
-use crate::element::Element;
 use crate::row::Share;
 
 /// Divides each row of `x` by its root mean square and multiplies it by `weight`.
@@ -34,7 +34,7 @@ pub unsafe fn rmsnorm_bf16(
 
 #[device]
 #[inline(always)]
-unsafe fn rmsnorm_row<T: Element<N>, const N: usize, const KEPT: usize>(
+unsafe fn rmsnorm_row<T: Float + PackElement<N>, const N: usize, const KEPT: usize>(
     x: *const T,
     x_stride: usize,
     weight: &[T],

@@ -2,16 +2,15 @@
 
 use core::{array, iter};
 
+use rustcuda_device::pack::PackElement;
 use rustcuda_device::prelude::*;
-
-use crate::element::Element;
 
 /// One thread's part of a row: every so-many-th pack of `N` elements, so that neighbours load
 /// neighbouring packs.
 ///
 /// `KEPT` packs stay in registers, so that most rows are loaded once only, and enough loads are under
 /// way at once. A block should have few enough threads for a row to fill them all.
-pub struct Share<'a, T: Element<N>, const N: usize, const KEPT: usize> {
+pub struct Share<'a, T: Float + PackElement<N>, const N: usize, const KEPT: usize> {
     row: &'a [T],
     fill: T,
     start: usize,
@@ -19,7 +18,7 @@ pub struct Share<'a, T: Element<N>, const N: usize, const KEPT: usize> {
     kept: [Pack<T, N>; KEPT],
 }
 
-impl<'a, T: Element<N>, const N: usize, const KEPT: usize> Share<'a, T, N, KEPT> {
+impl<'a, T: Float + PackElement<N>, const N: usize, const KEPT: usize> Share<'a, T, N, KEPT> {
     /// Loads this thread's part; elements beyond the row's end count as `fill`.
     #[inline(always)]
     pub fn load(row: &'a [T], fill: T) -> Self {

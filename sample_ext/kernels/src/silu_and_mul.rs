@@ -3,8 +3,6 @@ use core::slice;
 use rustcuda_device::math::fast_divide;
 use rustcuda_device::prelude::*;
 
-use crate::element::Element;
-
 const THREADS: u32 = 256;
 /// Elements of two bytes that are loaded and stored at once.
 const PACK: usize = 8;
@@ -16,7 +14,7 @@ const PACK: usize = 8;
 ///
 /// Launch: one block of 256 threads a row.
 #[kernel(f16, bf16, launch_bounds(THREADS))]
-pub unsafe fn silu_and_mul<T: Element<PACK>>(x: *const T, y: *mut T, columns: usize) {
+pub unsafe fn silu_and_mul<T: Float>(x: *const T, y: *mut T, columns: usize) {
     let index = thread::blockIdx_x() as usize;
     // SAFETY: the caller passes whole rows, and a block has its row of `y` for itself.
     let (gate, value, mut y) = unsafe {

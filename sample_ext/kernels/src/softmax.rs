@@ -1,10 +1,10 @@
 use core::{f32, slice};
 
 use rustcuda_device::math::ex2_approx_ftz;
+use rustcuda_device::pack::PackElement;
 use rustcuda_device::prelude::*;
 
 use crate::block::{self, PerWarp};
-use crate::element::Element;
 use crate::row::Share;
 
 /// The softmax of each row of `x`: `exp(x - max) / sum(exp(x - max))`.
@@ -28,7 +28,7 @@ pub unsafe fn softmax_bf16(x: *const bf16, y: *mut bf16, columns: usize) {
 
 #[device]
 #[inline(always)]
-unsafe fn softmax_row<T: Element<N>, const N: usize, const KEPT: usize>(
+unsafe fn softmax_row<T: Float + PackElement<N>, const N: usize, const KEPT: usize>(
     x: *const T,
     y: *mut T,
     columns: usize,
@@ -42,7 +42,7 @@ unsafe fn softmax_row<T: Element<N>, const N: usize, const KEPT: usize>(
         let x = slice::from_raw_parts(x.add(first), columns);
         let mut y = DisjointSlice::from_raw_parts(y.add(first), columns);
 
-        let share = Share::<T, N, KEPT>::load(x, T::NEG_INFINITY);
+        let share = Share::<T, N, KEPT>::load(x, T::from_f32(f32::NEG_INFINITY));
         // Not from minus infinity, which less itself would be NaN.
         let max = block::max(share.fold(f32::MIN, f32::max), &raw mut MAXIMA);
         // 2 to a power is what the GPU has an instruction for.
