@@ -90,9 +90,17 @@ def test_signs(torch: Any, intrinsics: Any, form: Format) -> None:
 
 
 @FORMATS
-@pytest.mark.parametrize(
-    ("operation", "function"), [("exp", numpy.exp), ("sqrt", numpy.sqrt), ("powi", lambda x: x**3)]
-)
+def test_powers_are_off_by_one_and_a_half_at_most(torch: Any, intrinsics: Any, form: Format) -> None:
+    """Not exact: libdevice lets LLVM multiply halves as they are."""
+    exact = values_of(ALL, form) ** 3
+    got = run(torch, intrinsics, "powi", ALL, form)[:, 0]
+    finite = numpy.abs(exact) < 2.0**form.most * 1.99
+    off = numpy.abs(got - exact)[finite] / ulps_of(exact, form)[finite]
+    assert off.max() <= 1.5
+
+
+@FORMATS
+@pytest.mark.parametrize(("operation", "function"), [("exp", numpy.exp), ("sqrt", numpy.sqrt)])
 def test_functions_by_way_of_f32(
     torch: Any, intrinsics: Any, operation: str, function: Any, form: Format
 ) -> None:

@@ -2,8 +2,8 @@
 //! `_rd` down.
 //!
 //! `as` rounds towards 0 to integers and to nearest to floats. To an integer all of them give the
-//! nearest one there is where the value is beyond; of NaN `as` makes 0, these what the GPU does: 0 in
-//! 32 bits, the lowest bit pattern with the top bit set in 64.
+//! nearest one there is where the value is beyond; of NaN `as` makes 0, these what the GPU does: 0 of an
+//! `f32` for 32 bits, else the number of which only the highest bit is set.
 
 use super::functions;
 
