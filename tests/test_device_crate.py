@@ -394,10 +394,7 @@ def test_what_a_gpu_lacks_is_an_error_that_names_the_capability(
         ("{ bulk::prefetch(&[*x]); 0 }", Capability(8, 9), "9.0"),
         ("atomic::atom_add_bf16x2(x, 1)", Capability(8, 9), "9.0"),
         (
-            (
-                "{ use atomic::*; "
-                "DeviceAtomicBf16::from_ptr(x.cast()).fetch_add(bf16::ONE, AtomicOrdering::Relaxed); 0 }"
-            ),
+            "(*x.cast::<DeviceAtomicBf16x2>()).fetch_add(*x.cast(), Relaxed).to_bits()",
             Capability(8, 9),
             "9.0",
         ),
@@ -409,12 +406,13 @@ def test_a_function_names_the_capability_that_it_needs(
     source = snippet(
         "#[allow(unused)] use rustcuda_device::{async_copy, atomic, barrier, bf16x2, bulk};\n"
         "#[allow(unused)] use rustcuda_device::{convert, f16x2, math, memory};\n"
+        "#[allow(unused)] use rustcuda_device::atomic::{AtomicOrdering::Relaxed, DeviceAtomicBf16x2};\n"
         f"#[kernel] unsafe fn k(x: *mut u32) {{\nunsafe {{ *x = {call} }} }}"
     )
     finished = kernels.rustc(source, capability)
     assert not finished.ok
     assert f"this needs capability {needed}\n" in finished.stderr
-    assert "snippet.rs:5:" in finished.stderr
+    assert "snippet.rs:6:" in finished.stderr
 
 
 def test_what_a_gpu_lacks_may_stand_under_its_capability(kernels: Kernels, snippet: Snippet) -> None:
