@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 
 from rustcuda_backend import session
-from rustcuda_backend.commands import PROGRAM, Command, build, check, doctor, init, inspect
+from rustcuda_backend.commands import PROGRAM, Command, build, check, doctor, init, inspect, lend
 from rustcuda_backend.version import VERSION
 
-COMMANDS: tuple[Command, ...] = (doctor, init, inspect, build, check)
+COMMANDS: tuple[Command, ...] = (doctor, init, lend, inspect, build, check)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rustcuda_backend import cache
-from rustcuda_backend.crate_sources import read_manifest
+from rustcuda_backend.cargo_files import read_manifest
 from rustcuda_backend.errors import SettingsError
 
 # cargo's JSON about a package or a dependency.

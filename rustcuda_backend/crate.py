@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rustcuda_backend import compatible, process, session
-from rustcuda_backend.crate_sources import read_manifest
-from rustcuda_backend.device_crates import DEVICE_CRATE, lend, lend_device_crate, make_ignored
+from rustcuda_backend.cargo_files import read_manifest
+from rustcuda_backend.device_crates import DEVICE_CRATE, lend_device_crate, make_ignored, put_device_crate
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.rust import TARGET, RustToolchain
 from rustcuda_backend.settings import Settings
@@ -150,7 +150,7 @@ def _load_staged(
     folder = workspace / "target" / "rustcuda" / "cuda-device" / package["name"]
     make_ignored(workspace / "target" / "rustcuda")
     folder.mkdir(parents=True, exist_ok=True)
-    lend(compatible.DEVICE_CRATES, folder / "device")
+    put_device_crate(folder / "device", compatible.DEVICE_CRATES)
     features = ("--features", ",".join(settings.features)) if settings.features else ()
     offline = ("--offline",) if settings.offline else ()
 

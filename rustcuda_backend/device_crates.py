@@ -11,6 +11,7 @@ from pathlib import Path
 import filelock
 
 from rustcuda_backend import cache
+from rustcuda_backend.cargo_files import LENT
 
 DEVICE_CRATE = "rustcuda-device"
 _DEVICE_SOURCES = Path(__file__).parent / "device"
@@ -25,28 +26,37 @@ def device_version() -> str:
 
 def lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
     """Copies the device crates into the workspace; returns the arguments that patch them in."""
-    target = workspace / "target" / "rustcuda" / "device"
-    lend(_DEVICE_CRATES, target)
-    patch = Path(os.path.relpath(target / DEVICE_CRATE, directory)).as_posix()
+    lent = workspace.joinpath(*LENT)
+    put_device_crate(lent.parent)
+    patch = Path(os.path.relpath(lent, directory)).as_posix()
     return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
 
 
-def lend(crates: Sequence[str], target: Path) -> None:
-    """Copies crates of ours into a folder of the workspace, which then holds nothing else.
+def put_device_crate(folder: Path, crates: Sequence[str] = _DEVICE_CRATES) -> None:
+    """Makes a folder in a target directory hold crates of ours, unless it does, beside other builds.
 
     Cargo writes the place of a crate outside the workspace into symbol names, so wheels would differ
     from machine to machine; a relative place inside is the same everywhere.
     """
-    sources = {
+    make_ignored(folder.parent)
+    with filelock.FileLock(folder.with_name(".device.lock")):
+        if _files_in(folder) != _device_sources(crates):
+            _copy_whole(_device_sources(crates), folder)
+
+
+def copy_device_crate(folder: Path) -> None:
+    """Makes a folder hold the device crates and nothing else."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _copy_whole(_device_sources(_DEVICE_CRATES), folder)
+
+
+def _device_sources(crates: Sequence[str]) -> dict[Path, bytes]:
+    return {
         path.relative_to(_DEVICE_SOURCES): path.read_bytes()
         for name in crates
         for path in sorted((_DEVICE_SOURCES / name).rglob("*"))
         if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
     }
-    make_ignored(target.parent)
-    with filelock.FileLock(target.with_name(".device.lock")):
-        if _files_in(target) != sources:
-            _copy_whole(sources, target)
 
 
 def make_ignored(folder: Path) -> None:

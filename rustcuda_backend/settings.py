@@ -110,8 +110,24 @@ def read_pyproject(project: Path) -> dict[str, Any]:
     path = project / "pyproject.toml"
     if not path.is_file():
         return {}
+    return parse_pyproject(path.read_bytes(), path)
+
+
+def parse_pyproject(text: bytes | str, path: Path) -> dict[str, Any]:
+    """What is in a pyproject.toml.
+
+    Raises:
+        SettingsError: It is no TOML.
+    """
     try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        decoded = text.decode() if isinstance(text, bytes) else text
+        if decoded.startswith("\ufeff"):
+            raise SettingsError(
+                "pyproject.toml begins with a byte-order mark (BOM), which TOML does not have",
+                where=str(path),
+                hint="save it as UTF-8 without BOM",
+            )
+        content: dict[str, Any] = tomllib.loads(decoded)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"pyproject.toml is not valid TOML: {error}", where=str(path)) from None
     return content

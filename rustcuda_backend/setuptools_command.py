@@ -10,9 +10,10 @@ from typing import ClassVar
 from setuptools import Command, Distribution
 from setuptools.command.build_py import build_py as BuildPy  # noqa: N812
 from setuptools.command.egg_info import egg_info as EggInfo  # noqa: N812
+from setuptools.command.sdist import sdist as Sdist  # noqa: N812
 
 from rustcuda_backend import session
-from rustcuda_backend.crate_sources import source_files
+from rustcuda_backend.crate_sources import device_folders, source_files
 from rustcuda_backend.errors import ToolError
 from rustcuda_backend.generated import file_names, is_generated, remove_generated, write
 from rustcuda_backend.modules import check_free, modules
@@ -47,6 +48,7 @@ def finalize_distribution(distribution: Distribution) -> None:
             "build": with_kernels,
             "build_py": _without_generated(distribution.get_command_class("build_py")),
             "egg_info": _with_fresh_list(distribution.get_command_class("egg_info")),
+            "sdist": _with_device_crate(distribution.get_command_class("sdist")),
             COMMAND: BuildRustcuda,
         }
     )
@@ -85,6 +87,24 @@ def _with_fresh_list(egg_info: type[EggInfo]) -> type[Command]:
         manifest.write_text(lines, encoding="utf-8", newline="\n")
 
     return type("egg_info", (egg_info,), {"find_sources": find_sources})
+
+
+def _with_device_crate(sdist: type[Sdist]) -> type[Command]:
+    """The command that makes an sdist, with the device crate where a patch of the project looks for it.
+
+    In the tree a build has put it there, so plain cargo would work there and fail in the sdist.
+    """
+
+    def make_release_tree(self: Sdist, base_dir: str, files: list[str]) -> None:
+        from rustcuda_backend.device_crates import copy_device_crate
+
+        sdist.make_release_tree(self, base_dir, files)
+        command = self.get_finalized_command(COMMAND)
+        assert isinstance(command, BuildRustcuda)  # noqa: S101 (our own name)
+        for folder in command.device_folders():
+            copy_device_crate(Path(base_dir, folder))
+
+    return type("sdist", (sdist,), {"make_release_tree": make_release_tree})
 
 
 class BuildRustcuda(Command):
@@ -139,6 +159,11 @@ class BuildRustcuda(Command):
                 crate_directory(Path.cwd(), settings)
                 files.update(source_files(Path.cwd(), settings.crate, complete=complete))
             return sorted(path.as_posix() for path in files)
+
+    def device_folders(self) -> list[Path]:
+        """Where cargo looks for the device crates in the project, relative to it."""
+        crates = self._settings().of_each_crate()
+        return sorted({folder for each in crates for folder in device_folders(Path.cwd(), each.crate)})
 
     def get_outputs(self) -> list[str]:
         """The files this command writes into the build tree."""

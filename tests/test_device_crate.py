@@ -11,6 +11,7 @@ import pytest
 
 from rustcuda_backend import cuda, process
 from rustcuda_backend.capability import Capability, parse_list
+from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.process import Finished
 from rustcuda_backend.ptx import PtxModule, finish
 from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
@@ -459,6 +460,180 @@ kernels!(two, x: *const f32, y, { unsafe { *y = *x } });
     assert {signature.launch_bounds for signature in module.signatures} == {(256, 2)}
 
 
+def test_a_kernel_for_each_of_its_types(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+mod half { pub type Short = u16; }
+/// Sums.
+#[kernel(f32, core::primitive::f64, half::Short, launch_bounds(64))]
+pub unsafe fn sum<T: Copy + core::iter::Sum<T>>(x: &[T], out: *mut T)
+where
+    T: Default,
+{
+    static mut PART: SharedArray<T, 64> = SharedArray::UNINIT;
+    unsafe {
+        PART[thread::threadIdx_x() as usize] = T::default();
+        *out = x.iter().copied().sum();
+    }
+}
+""")
+    module = kernels.compile(source)
+    assert {signature.name: signature.parameters for signature in module.signatures} == {
+        "sum_f32": parameters(x="&[f32]", out="*mut f32"),
+        "sum_f64": parameters(x="&[f64]", out="*mut f64"),
+        "sum_Short": parameters(x="&[u16]", out="*mut u16"),
+    }
+    assert {(signature.doc, signature.launch_bounds) for signature in module.signatures} == {
+        ("Sums.", (64, 0))
+    }
+    sizes = dict(re.findall(r"__shared_(\w+)_PART\[(\d+)\]", module.text))
+    assert sizes == {"sum_f32": "256", "sum_f64": "512", "sum_Short": "128"}
+
+
+def test_device_functions_are_as_they_are_written(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+#[device]
+unsafe extern "C" {
+    fn __nv_asinf(x: f32) -> f32;
+    pub safe fn __nv_acosf(x: f32) -> f32;
+}
+struct Scale(f32);
+impl Scale {
+    #[device]
+    #[inline(always)]
+    const fn by<const N: usize>(&self, x: [f32; { 2 }]) -> f32
+    where
+        f32: Copy,
+    {
+        self.0 * x[0] * N as f32
+    }
+}
+#[device]
+fn root(x: f32) -> f32 {
+    let mut sum = 0.0;
+    let mut i = 0;
+    #[unroll(4)]
+    while i < 4 {
+        sum += x.sqrt();
+        i += 1;
+    }
+    sum
+}
+#[kernel]
+unsafe fn calls(x: *mut f32) {
+    unsafe {
+        #[unroll]
+        for i in 0..2 {
+            *x.add(i) = root(*x) + __nv_asinf(*x) + __nv_acosf(*x) + Scale(2.0).by::<3>([1.0, 2.0]);
+        }
+    }
+}
+""")
+    module = kernels.compile(source)
+    assert "sqrt.rn.f32" in body(module, "calls")
+    assert "__nv_" not in module.text
+
+
+def test_shared_arrays_tell_by_type_place_and_module(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+macro_rules! module {
+    ($name:ident) => {
+        pub mod $name {
+            use rustcuda_device::prelude::*;
+            #[device]
+            pub fn part<T: Copy>(value: T) -> T {
+                static mut PART: SharedArray<T, 1> = SharedArray::UNINIT;
+                unsafe { PART[0] = value; thread::sync_threads(); PART[0] }
+            }
+        }
+    };
+}
+module!(one);
+module!(two);
+#[kernel]
+unsafe fn parts(x: *mut u32) {
+    unsafe { *x = one::part(*x) + two::part(*x) + one::part(*x as f32) as u32 + one::part(*x + 1) }
+}
+""")
+    declared = re.findall(r"^\.shared .*", kernels.compile(source).text, re.MULTILINE)
+    assert declared == [f".shared .align 4 .b8 __shared_part_PART{n}[4];" for n in ("", "$2", "$3")]
+
+
+def test_constants_are_recorded_and_read_as_such(
+    kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path
+) -> None:
+    source = snippet("""
+/// Weights.
+#[constant]
+pub(crate) static WEIGHTS: ConstantMemory<[f32; 8]> = ConstantMemory::UNINIT;
+type Both = ConstantMemory<(u8, f64)>;
+#[constant]
+static BOTH: Both = Both::UNINIT;
+#[cfg(nothing)]
+#[constant]
+static GONE: ConstantMemory<u8> = ConstantMemory::UNINIT;
+fn weight(weights: &ConstantMemory<[f32; 8]>, at: usize) -> f32 { weights.get_ref()[at] }
+#[kernel]
+unsafe fn weigh(x: *mut f32, at: usize) {
+    unsafe { *x = *x * weight(&WEIGHTS, at) + BOTH.get().1 as f32 }
+}
+""")
+    module = kernels.compile(source)
+    assert module.constants == (
+        ConstantSymbol("BOTH", "Both", "", 16, 8),
+        ConstantSymbol("WEIGHTS", "[f32; 8]", "f32", 32, 4, "Weights."),
+    )
+    text = body(module, "weigh")
+    assert sorted(re.findall(r"ld\.[cg]\w+\.\w+", text)) == [
+        "ld.const.b32", "ld.const.b64", "ld.global.b32",
+    ]  # fmt: skip
+    cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
+
+
+def test_promises_of_a_launch_reach_signature_and_ptx(
+    kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path
+) -> None:
+    source = snippet("""
+const WIDE: u32 = 32;
+#[kernel(block(WIDE, 8), launch_bounds(1024, 2), unchecked_indexing)]
+#[cluster_launch(2, 1 + 1)]
+fn promising() {}
+""")
+    module = kernels.compile(source)
+    signature = only(module)
+    assert (signature.block, signature.cluster) == ((32, 8, 1), (2, 2, 1))
+    assert signature.launch_bounds == (256, 2)
+    assert ".reqnctapercluster 2, 2, 1\n" in module.text
+    cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
+
+
+def test_a_slice_of_rows_has_three_parameters(kernels: Kernels, snippet: Snippet) -> None:
+    module = kernels.compile(
+        snippet("""
+#[kernel]
+fn rows(mut y: DisjointSlice<'_, f32, thread::Runtime2DIndex>) {
+    if let Some(i) = thread::index_2d_runtime(&y) && let Some(y) = y.get_mut(i) { *y = 1.0; }
+}
+""")
+    )
+    assert only(module).abi_bytes == (8, 8, 4)
+    assert only(module).parameters == parameters(y="DisjointSlice<f32, Runtime2DIndex>")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "fn f(i: thread::ThreadIndex<'_>) { let j = i; let _ = (i.get(), j.get()); }",
+        "fn f(s: &mut DisjointSlice<f32, thread::Index2D<8>>) { s.get_mut(thread::index_1d()); }",
+        "use thread::*; fn f(s: &mut DisjointSlice<u8, Index2D<8>>) { s.get_mut(index_2d::<9>().unwrap()); }",
+        "fn f<T: Send>(_: T) {} fn g() { f(thread::index_1d()); }",
+        "fn f<T: Sync>(_: T) {} fn g(s: DisjointSlice<f32>) { f(s); }",
+        "fn f(s: &mut DisjointSlice<f32>) { s.tile_mut(thread::index_1d()); }",
+    ],
+)
+def test_two_threads_never_get_one_element(kernels: Kernels, snippet: Snippet, source: str) -> None:
+    assert not kernels.rustc(snippet(source), HOPPER).ok
+
+
 @pytest.mark.parametrize(
     ("source", "line", "message"),
     [
@@ -482,6 +657,36 @@ kernels!(two, x: *const f32, y, { unsafe { *y = *x } });
         ("#[kernel(launch_bounds(1, 2, 3))]\nfn k() {}", 2, "launch_bounds takes the most threads"),
         ("#[kernel(launch_bounds(1))]\n#[launch_bounds(2)]\nfn k() {}", 4, "has two launch bounds"),
         ("#[launch_bounds(2)]\nfn k() {}", 2, "belongs on a function with #[kernel]"),
+        ("#[cluster_launch(2)]\nfn k() {}", 2, "#[cluster_launch] belongs on a function with #[kernel]"),
+        ("#[kernel(block(1, 2, 3, 4))]\nfn k() {}", 2, "take one to three numbers"),
+        ("#[kernel(cluster(1))]\n#[cluster_launch(2)]\nfn k() {}", 4, "has two cluster"),
+        ("#[kernel]\nfn k<T>(x: *mut T) {}", 3, "list the types"),
+        ("#[kernel(f32)]\nfn k<T, U>(x: *mut T) {}", 3, "a kernel cannot be generic"),
+        ("#[kernel(f32)]\nfn k<const N: usize>() {}", 3, "a kernel cannot be generic"),
+        ("#[kernel(\n[f32; 2])]\nfn k<T>(x: *mut T) {}", 3, "needs a name"),
+        ("#[kernel(f32)]\nfn k(x: *mut f32) {}", 2, "for a kernel with a type parameter, types"),
+        ("#[device]\nstruct S;", 2, "#[device] goes on a function"),
+        ("#[device]\nmod m {}", 2, "#[device] goes on a function"),
+        ("#[constant]\nfn f() {}", 2, "#[constant] goes on `static"),
+        ("#[constant]\nstatic X: u32 = 1;", 2, "#[constant] goes on `static"),
+        (
+            "static X: ConstantMemory<u32> =\nConstantMemory::UNINIT;\n#[kernel] fn k() { X.get(); }",
+            3,
+            "with #[constant]",
+        ),
+        (
+            '#[kernel] fn k() {\ngpu_printf!("{}"); }',
+            3,
+            "more places than arguments",
+        ),
+        ('#[kernel] fn k() {\ngpu_printf!("", 1); }', 3, "more arguments than places"),
+        ('#[kernel] fn k() {\ngpu_printf!("{", 1); }', 3, "a `{` without its `}`"),
+        ('#[kernel] fn k() {\ngpu_printf!("}"); }', 3, "a `}` without its `{`"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:x}", 1.0); }', 3, "does not fit its argument"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:.2}", 1); }', 3, "only floats and texts have a precision"),
+        ('#[kernel] fn k() {\ngpu_printf!("{0}", 1); }', 3, "have no names or numbers"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
+        ('#[kernel] fn k() {\ngpu_printf!("{}", [1]); }', 3, "gpu_printf! cannot print a `[{integer}; 1]`"),
         ("struct S;\n#[kernel] fn k(\n    s: S) {}", 4, "type `S` cannot be passed from Python"),
         (
             "#[kernel] fn k(\n    x: *const [f32; 4]) {}",
@@ -533,6 +738,33 @@ pub unsafe fn scale(x: &[f32], mut y: DisjointSlice<f32>) {
         thread::sync_threads();
         *y.get_unchecked_mut(0) = warp::reduce_sum_f32(TILE[0].exp());
         F32x4::load(x, 0, 0.0).store(y.chunk_unchecked_mut::<4>(0));
+    }
+}
+
+#[constant]
+static TABLE: ConstantMemory<[f32; 4]> = ConstantMemory::UNINIT;
+
+#[device]
+fn first<T: Copy>(value: T) -> T {
+    static mut FIRST: SharedArray<T, 1> = SharedArray::UNINIT;
+    #[unroll]
+    while thread::threadIdx_x() == 0 {
+        unsafe { FIRST[0] = value };
+    }
+    unsafe { FIRST[0] }
+}
+
+/// Doc.
+#[kernel(f32, f64)]
+#[cluster_launch(2)]
+pub fn typed<T: Copy + Into<f64>>(x: &[T], mut y: DisjointSlice<T, thread::Index2D<8>>)
+where
+    T: PartialOrd,
+{
+    gpu_assert!(x.len() > 3, "short");
+    if let Some((y, index)) = y.get_mut_indexed() {
+        *y = first(x[index.get()]);
+        gpu_printf!("{} {:.3}\\n", index.get(), TABLE.get()[0]);
     }
 }
 """)

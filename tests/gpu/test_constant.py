@@ -21,7 +21,7 @@ def filled(intrinsics: Any, name: str) -> Any:
 
 
 def test_a_polynomial_of_coefficients_from_python(torch: Any, intrinsics: Any) -> None:
-    filled(intrinsics, "COEFFICIENTS").set(torch.tensor([1.0, -2.0, 0.5, 3.0]))
+    filled(intrinsics, "COEFFICIENTS").set([1.0, -2.0, 0.5, 3.0])
     x = torch.arange(-8, 8, device="cuda").to(torch.float32)
     expected = ((x - 2.0) * x + 0.5) * x + 3.0
     intrinsics.constant_polynomial[1, 32](x)

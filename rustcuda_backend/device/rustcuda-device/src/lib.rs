@@ -14,6 +14,10 @@
 //! }
 //! ```
 //!
+//! A panic ends the launch in an error: an index out of bounds, `assert!`, `unwrap`. With the feature
+//! `panic-message` it first prints what happened, where, and in which thread; that makes kernels larger,
+//! so it is for looking for mistakes. [`debug`] has more for that.
+//!
 //! Names follow the crate `cuda-device` of cuda-oxide where it has them.
 //! On a target that is no GPU everything type-checks, for editors and `cargo check`, but device
 //! functions panic when called.
