@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from rustcuda_backend import pipeline
+from rustcuda_backend import compatible, pipeline
+from rustcuda_backend.cargo_files import read_manifest
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import Settings
@@ -468,3 +469,56 @@ def test_the_wheel_does_not_depend_on_the_folder(
     shutil.copytree(program, other)
     assert build(program).fatbin == build(other).fatbin
     assert str(program) not in ptx_of(program)
+
+
+def dependency(name: str, source: str = "registry+https://index.invalid", **fields: Any) -> dict[str, Any]:
+    plain = {"name": name, "req": "^1", "kind": None, "rename": None, "optional": False, "target": None}
+    plain |= {"uses_default_features": True, "features": [], "registry": None, "source": source}
+    return plain | fields
+
+
+def test_dependencies_keep_all_that_is_said_of_them(tmp_path: Path) -> None:
+    git = "git+https://git.invalid/x?branch=main"
+    package = {
+        "name": "oxide-kernels",
+        "version": "0.1.0",
+        "edition": "2024",
+        "features": {"more": ["dep:optional"]},
+        "manifest_path": str(tmp_path / "Cargo.toml"),
+        "targets": [
+            {"name": "oxide-kernels", "kind": ["lib"], "src_path": str(tmp_path / "src/lib.rs")},
+            {"name": "build-script-build", "kind": ["custom-build"], "src_path": str(tmp_path / "build.rs")},
+        ],
+        "dependencies": [
+            dependency("cuda-device", git),
+            dependency("cuda-async", git),
+            dependency("from-git", git, features=["a"], uses_default_features=False),
+            dependency("other", registry="https://other.invalid", rename="renamed"),
+            dependency("optional", optional=True),
+            dependency("for-tests", kind="dev"),
+            dependency("builder", kind="build"),
+            dependency("targeted", target='cfg(target_arch = "nvptx64")'),
+        ],
+    }
+    folder = tmp_path / "staged"
+    nothing = {"packages": [], "resolve": {"nodes": []}}
+    staged = compatible.stage(package, lambda _: package, tmp_path, folder, lambda _: nothing)
+    manifest = read_manifest(staged.manifest)
+    assert manifest["dependencies"]["cuda-device"] == {
+        "package": "cuda-device",
+        "path": "../device/cuda-device",
+    }
+    assert manifest["dependencies"]["from-git"] == {
+        "package": "from-git", "default-features": False, "features": ["a"], "optional": False,
+        "git": "https://git.invalid/x", "branch": "main",
+    }  # fmt: skip
+    assert manifest["dependencies"]["renamed"]["package"] == "other"
+    assert manifest["dependencies"]["renamed"]["registry-index"] == "https://other.invalid"
+    assert manifest["dependencies"]["optional"]["optional"]
+    assert sorted(manifest["dependencies"]) == ["cuda-device", "from-git", "optional", "renamed"]
+    assert list(manifest["build-dependencies"]) == ["builder"]
+    assert list(manifest["target"]['cfg(target_arch = "nvptx64")']["dependencies"]) == ["targeted"]
+    assert manifest["features"] == {"more": ["dep:optional"]}
+    assert manifest["lib"] == {"name": "oxide_kernels", "path": "../../src/lib.rs"}
+    assert manifest["package"]["build"] == "../../build.rs"
+    assert staged.device_only == ("oxide-kernels",)

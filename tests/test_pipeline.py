@@ -551,12 +551,14 @@ def test_kernels_of_a_dependency_come_along_if_it_is_named_and_are_warned_of_oth
     [
         (
             DEVICE_KERNEL
-            + """#[kernel]
-            pub unsafe fn tiles(x: *mut f32) { unsafe {
-                { static mut T: SharedArray<f32, 4> = SharedArray::UNINIT; T[0] = *x; *x = T[1] }
-                { static mut T: SharedArray<f32, 4> = SharedArray::UNINIT; T[0] = *x; *x = T[2] }
-            } }""",
-            "every shared array of a kernel a name of its own",
+            + """#[constant]
+            static TABLE: ConstantMemory<u32> = ConstantMemory::UNINIT;
+            mod other {
+                use rustcuda_device::prelude::*;
+                #[constant]
+                static TABLE: ConstantMemory<u32> = ConstantMemory::UNINIT;
+            }""",
+            "every #[constant] a name of its own",
         ),
         (DEVICE_KERNEL + "mod other {\n" + DEVICE_KERNEL + "}\n", "a name of its own"),
         (
