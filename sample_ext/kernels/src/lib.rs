@@ -10,6 +10,5 @@ mod silu_and_mul;
 mod softmax;
 mod transpose;
 
-mod block;
 mod row;
 mod vector;

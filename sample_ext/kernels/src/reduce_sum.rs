@@ -1,6 +1,6 @@
+use rustcuda_device::block;
 use rustcuda_device::prelude::*;
 
-use crate::block::{self, PerWarp};
 use crate::vector;
 
 /// Adds up the elements of `x`: each block a part of them, into its own element of `partial`.
@@ -9,7 +9,7 @@ use crate::vector;
 /// warps. A second launch, of one block, then sums `partial`: so the result is the same each time.
 #[kernel(launch_bounds(256, 8))]
 pub fn reduce_sum(x: &[f32], mut partial: DisjointSlice<f32>) {
-    static mut PER_WARP: PerWarp = SharedArray::UNINIT;
+    static mut PER_WARP: SharedArray<f32, 8> = SharedArray::UNINIT;
 
     let mut total = 0.0;
     vector::for_each(x, 0.0, |value| total += value);

@@ -1,9 +1,9 @@
 use core::{array, slice};
 
+use rustcuda_device::block;
 use rustcuda_device::pack::PackElement;
 use rustcuda_device::prelude::*;
 
-use crate::block::{self, PerWarp};
 use crate::row::Share;
 
 /// Divides each row of `x` by its root mean square and multiplies it by `weight`.
@@ -41,7 +41,7 @@ unsafe fn rmsnorm_row<T: Float + PackElement<N>, const N: usize, const KEPT: usi
     y: *mut T,
     eps: f32,
 ) {
-    static mut PARTIAL: PerWarp = SharedArray::UNINIT;
+    static mut PARTIAL: SharedArray<f32, 32> = SharedArray::UNINIT;
 
     let (index, columns) = (thread::blockIdx_x() as usize, weight.len());
     // SAFETY: the caller passes whole rows, and a block has its row of `y` for itself.

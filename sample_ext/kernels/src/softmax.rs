@@ -1,10 +1,10 @@
 use core::{f32, slice};
 
+use rustcuda_device::block;
 use rustcuda_device::math::ex2_approx_ftz;
 use rustcuda_device::pack::PackElement;
 use rustcuda_device::prelude::*;
 
-use crate::block::{self, PerWarp};
 use crate::row::Share;
 
 /// The softmax of each row of `x`: `exp(x - max) / sum(exp(x - max))`.
@@ -33,8 +33,8 @@ unsafe fn softmax_row<T: Float + PackElement<N>, const N: usize, const KEPT: usi
     y: *mut T,
     columns: usize,
 ) {
-    static mut MAXIMA: PerWarp = SharedArray::UNINIT;
-    static mut SUMS: PerWarp = SharedArray::UNINIT;
+    static mut MAXIMA: SharedArray<f32, 32> = SharedArray::UNINIT;
+    static mut SUMS: SharedArray<f32, 32> = SharedArray::UNINIT;
 
     let first = thread::blockIdx_x() as usize * columns;
     // SAFETY: the caller passes whole rows, and a block has its row of `y` for itself.
