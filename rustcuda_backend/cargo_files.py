@@ -39,6 +39,15 @@ def named_folders(root: Path, crate: Path) -> Iterator[tuple[Path, Path]]:
             yield from ((_joined(place, path), config) for path in _in_config(read_manifest(config)))
 
 
+def named_sources(crate: Path) -> Iterator[Path]:
+    """Sources elsewhere than in the crate's folder that its manifest names; modules may lie beside them."""
+    content = read_manifest(crate / "Cargo.toml")
+    for path in _texts([_table(content, "lib").get("path"), _table(content, "package").get("build")]):
+        source = _joined(crate, path)
+        if not source.is_relative_to(crate):
+            yield source
+
+
 def is_lent(folder: Path) -> bool:
     """Whether a folder is one that builds fill with the device crate."""
     return folder.parts[-len(LENT) :] == LENT

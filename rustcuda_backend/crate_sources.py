@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend.cargo_files import CONFIGS, above, is_lent, named_folders
+from rustcuda_backend.cargo_files import CONFIGS, above, is_lent, named_folders, named_sources
 from rustcuda_backend.errors import SettingsError
 
 # Files above a crate that its build reads, up to the project's folder.
@@ -82,6 +82,15 @@ def _crates(root: Path, crate: str, complete: bool) -> tuple[set[Path], set[Path
                 lent.add(named)
             else:
                 waiting.append(named)
+        for source in named_sources(folder):
+            if source.is_relative_to(root):
+                waiting.append(source.parent)
+            elif complete:
+                raise SettingsError(
+                    f"the source '{source}' is outside the project, so an sdist would lack it",
+                    where=str(folder / "Cargo.toml"),
+                    hint="move it inside",
+                )
     return {folder for folder in crates if folder.is_relative_to(root)}, lent
 
 
@@ -100,7 +109,8 @@ class _Sources:
     def of(self, crate: Path) -> Iterator[Path]:
         """The files of one crate, and cargo's in it and in the folders above."""
         if os.path.lexists(crate) and self._leads_inside(crate):
-            yield from self._below(crate, (os.path.realpath(crate),))
+            holders = (crate, *above(self.root, crate))
+            yield from self._below(crate, tuple(os.path.realpath(folder) for folder in holders))
         for folder in (crate, *above(self.root, crate)):
             yield from (path for name in _CARGO_FILES if self._is_file(path := folder / name))
 

@@ -21,6 +21,9 @@ from rustcuda_backend.settings import Settings, read_settings, read_table
 
 COMMAND = "build_rustcuda"
 
+# Where setuptools builds, only the project itself can ask for wheels in an isolated build's environment.
+_PLUGIN_HINT = "\nfor isolated builds: name these wheels in requires of [build-system] in pyproject.toml"
+
 
 def check_plugged_in() -> None:
     """Makes sure that setuptools will call `finalize_distribution`; else wheels would lack their kernels.
@@ -125,27 +128,34 @@ class BuildRustcuda(Command):
 
     def run(self) -> None:
         """Builds all kernels, then writes the files: half a build leaves nothing."""
+        with session.user_errors():
+            try:
+                self._build()
+            except ToolError as error:
+                if session.current() is None and "nvidia-" in error.hint:
+                    error.hint += _PLUGIN_HINT
+                raise
+
+    def _build(self) -> None:
         from rustcuda_backend import dependencies, editable, pipeline
         from rustcuda_backend.report import Report
 
-        with session.user_errors():
-            crates = self._modules()
-            for module, _ in crates:
-                self._check_free(module)
-            report = Report(crates[0][1].verbose)
-            for warning in dependencies.warnings(Path.cwd()):
-                report.warn(warning)
-            if self.editable_mode:
-                places = [
-                    editable.Place(module, settings, self._source_folder(module))
-                    for module, settings in crates
-                ]
-                editable.build(Path.cwd(), places, report)
-                return
-            built = pipeline.build_all(Path.cwd(), crates, report)
-            remove_generated(Path(str(self.build_lib)))
-            for (module, _), kernels in zip(crates, built, strict=True):
-                write(self._build_folder(module), module, kernels)
+        crates = self._modules()
+        for module, _ in crates:
+            self._check_free(module)
+        report = Report(crates[0][1].verbose)
+        for warning in dependencies.warnings(Path.cwd()):
+            report.warn(warning)
+        if self.editable_mode:
+            places = [
+                editable.Place(module, settings, self._source_folder(module)) for module, settings in crates
+            ]
+            editable.build(Path.cwd(), places, report)
+            return
+        built = pipeline.build_all(Path.cwd(), crates, report)
+        remove_generated(Path(str(self.build_lib)))
+        for (module, _), kernels in zip(crates, built, strict=True):
+            write(self._build_folder(module), module, kernels)
 
     def get_source_files(self) -> list[str]:
         """What an sdist needs for building the kernels, relative to the project."""

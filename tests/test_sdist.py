@@ -20,6 +20,7 @@ from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
 import rustcuda_backend as backend
 from rustcuda_backend import cli, process, scaffold
+from rustcuda_backend.crate_sources import source_files
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.reproducible import normalise_sdist, source_date_epoch
 from rustcuda_backend.rust import RustToolchain
@@ -393,3 +394,54 @@ def test_as_a_plugin_too_no_earlier_image_gets_into_a_wheel(
     assert (b"_Image(9, 0," in loader, b"_Image(8, 0," in loader) == (True, False)
     written = ("__init__.py", "other.fatbin", "other.py", "other.pyi", "py.typed")
     assert sorted(wheel("9.0", "other")) == [f"some_package/{name}" for name in written]
+
+
+# --- sources elsewhere -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "table", ["[lib]\npath = '{}/lib.rs'\n", "[package.metadata]\n[lib]\npath = '../../outside/lib.rs'\n"]
+)
+def test_a_library_outside_the_project(make_project: MakeProject, tmp_path: Path, table: str) -> None:
+    project = make_project(manifest=MANIFEST + table.format(tmp_path / "outside"))
+    with pytest.raises(SettingsError, match="is outside the project, so an sdist would lack it") as raised:
+        source_files(project, "kernels")
+    assert "outside/lib.rs" in raised.value.what
+    assert raised.value.where == str(project / "kernels/Cargo.toml")
+    # What is not for an sdist needs no more than what is there.
+    assert Path("kernels/Cargo.toml") in source_files(project, "kernels", complete=False)
+
+
+def test_a_build_script_outside_the_project(make_project: MakeProject) -> None:
+    manifest = MANIFEST.replace("[workspace]", 'build = "../../build.rs"\n[workspace]')
+    with pytest.raises(SettingsError, match=r"build\.rs' is outside the project"):
+        source_files(make_project(manifest=manifest), "kernels")
+
+
+def test_sources_beside_the_crate_and_behind_links(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.name == "nt":
+        pytest.skip("links take rights on Windows")
+    manifest = MANIFEST.replace("[workspace]", 'build = "build.rs"\n[workspace]')
+    manifest += '[lib]\npath = "../shared/lib.rs"\n'
+    files = {
+        "shared/lib.rs": "mod more;",
+        "shared/more.rs": "",
+        "linked/deep/x.rs": "",
+        "kernels/build.rs": "",
+    }
+    project = make_project(manifest=manifest, files=files)
+    (project / "kernels/src/linked").symlink_to("../../linked")
+    for circle in (".", "..", "../.."):
+        (project / "kernels/src" / f"circle{len(circle)}").symlink_to(circle)
+    (project / "linked/deep/back").symlink_to("..")
+    (project / "linked/round").symlink_to("../kernels/src")
+    found = {path.as_posix() for path in source_files(project, "kernels")}
+    assert found == {
+        *("kernels/Cargo.toml", "kernels/build.rs", "kernels/src/lib.rs", "kernels/src/linked/deep/x.rs"),
+        *("shared/lib.rs", "shared/more.rs"),
+    }
+    made = names(sdist(project, tmp_path / "out", monkeypatch))
+    assert made >= found
+    assert not [name for name in made if "circle" in name]
