@@ -160,9 +160,7 @@ def _load_staged(
 
     staged = compatible.stage(package, find, workspace, folder, describe)
     metadata = describe(staged.manifest)
-    if settings.locked and (
-        missing := compatible.unlocked(metadata, read_toml(workspace / "Cargo.lock"))
-    ):
+    if settings.locked and (missing := compatible.unlocked(metadata, read_toml(workspace / "Cargo.lock"))):
         raise CompileError(
             f"Cargo.lock does not have {', '.join(missing)}, and 'locked' forbids to add what it lacks",
             where=str(workspace / "Cargo.lock"),
