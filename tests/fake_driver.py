@@ -3,7 +3,6 @@
 from __future__ import annotations
 import __future__
 
-import ast
 import ctypes
 import sys
 import threading
@@ -11,31 +10,29 @@ import types
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rustcuda_backend.loader import runtime
-from rustcuda_backend.loader.runtime import DriverError
+from rustcuda_backend.loader import carried
+from rustcuda_backend.loader.runtime.errors import DriverError
 
 
 def import_loader(path: Path) -> types.ModuleType:
-    """Imports `pkg.kernels_cuda` from a generated file, so that coverage counts for `runtime.py`.
+    """Imports `pkg.kernels_cuda` from a generated file, so that coverage counts for `runtime/*.py`.
 
-    What runs is the generated text; its copy of the runtime merely goes by the file and lines it came from.
+    What runs is the generated text; its copy of the runtime merely goes by the files and lines it came from.
     """
-    source = Path(runtime.__file__).read_text(encoding="utf-8")
     text = path.read_text(encoding="utf-8")
-    first = "import os as _os"
-    begin, end = text.index(first), text.index("# ---- What this package brings ----")
-    assert text[begin:end].rstrip() == source[source.index(first) :].rstrip()
+    head, runtime, tail = text.partition(carried.runtime_code())
+    assert runtime, "the module carries the runtime as it is"
     module = types.ModuleType("pkg.kernels_cuda")
     module.__file__ = str(path)
     sys.modules["pkg.kernels_cuda"] = module
-    copied = ast.parse(text[begin:end])
-    ast.increment_lineno(copied, source[: source.index(first)].count("\n"))
+    parts = [(head, str(path))]
+    for section in carried.sections():
+        lines = section.source.splitlines()
+        kept = ["" if number in section.dropped else line for number, line in enumerate(lines, 1)]
+        parts += [("\n".join(section.imports), str(path)), ("\n".join(kept), str(section.path))]
+    parts.append(("\n" * (head + runtime).count("\n") + tail, str(path)))
     flags = __future__.annotations.compiler_flag
-    for part, name in (
-        (ast.parse(text[:begin]), str(path)),
-        (copied, runtime.__file__),
-        (ast.parse(text[end:]), str(path)),
-    ):
+    for part, name in parts:
         exec(compile(part, name, "exec", flags, dont_inherit=True), vars(module))  # noqa: S102
     return module
 
@@ -83,6 +80,9 @@ class FakeDriver:
     launches: list[Launch] = field(default_factory=list)
     shared_allowed: list[tuple[str, int]] = field(default_factory=list)
     thread: threading.local = field(default_factory=threading.local)
+    contexts: dict[int, int] = field(default_factory=dict)
+    success = 0
+    boxed_function = boxed_address = int
 
     def _enter(self, call: str) -> None:
         self.calls.append(call)
@@ -128,28 +128,40 @@ class FakeDriver:
         self._enter("cuModuleGetFunction")
         if name.decode() not in self.kernels:
             raise self.error("CUDA_ERROR_NOT_FOUND", 500, "cuModuleGetFunction")
-        return 3000 + list(self.kernels).index(name.decode())
+        function = 100 * self.current_context() + list(self.kernels).index(name.decode())
+        self.contexts[function] = self.current_context()
+        return function
 
     def allow_shared(self, function: int, size: int) -> None:
-        self.shared_allowed.append((list(self.kernels)[function - 3000], size))
+        self.shared_allowed.append((list(self.kernels)[function % 100], size))
 
     def pointer_device(self, address: int) -> int:
         if address not in self.owners:
             raise self.error("CUDA_ERROR_INVALID_VALUE", 1, "cuPointerGetAttribute")
         return self.owners[address]
 
-    def launch(
+    def launch_error(self, result: int) -> Exception:
+        name = self.fail["cuLaunchKernel"][0] if "cuLaunchKernel" in self.fail else "CUDA_ERROR_CONTEXT"
+        return self.error(name, result, "cuLaunchKernel")
+
+    def launch_kernel(
         self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
-        shared: int, stream: int, parameters: int,
-    ) -> None:  # fmt: skip
-        self._enter("cuLaunchKernel")
-        kernel, sizes = list(self.kernels.items())[function - 3000]
+        shared: int, stream: int, parameters: int, extra: int,
+    ) -> int:  # fmt: skip
+        self.calls.append("cuLaunchKernel")
+        if self.current_context() != self.contexts[function]:
+            return 400 if self.current_context() else 201
+        if "cuLaunchKernel" in self.fail:
+            return self.fail["cuLaunchKernel"][1]
+        assert extra == 0
+        kernel, sizes = list(self.kernels.items())[function % 100]
         addresses = (ctypes.c_uint64 * len(sizes)).from_address(parameters)
         assert all(address % 8 == 0 for address in addresses)
         packed = tuple(ctypes.string_at(at, size) for at, size in zip(addresses, sizes, strict=True))
         self.launches.append(
             Launch(kernel, self.context_device(), (gx, gy, gz), (bx, by, bz), shared, stream, packed)
         )
+        return 0
 
 
 @dataclass
@@ -163,6 +175,10 @@ class FakeTensor:
     contiguous: bool = True
     count: int = 6
     ndim: int = 1
+    requires_grad: bool = False
+
+    def __post_init__(self) -> None:
+        self.dtype = sys.intern(self.dtype)  # dtypes are compared by identity
 
     @property
     def device(self) -> str:
@@ -205,13 +221,29 @@ class CudaArray:
         }
 
 
+DTYPES = (
+    "bool",
+    "int8",
+    "uint8",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+)
+
+
 def fake_torch(*, current: int = 0, cuda: bool = True) -> types.ModuleType:
     """A module to stand as `torch`: stream 70 + index is each GPU's current one."""
     torch, torch_c, torch_cuda = (types.ModuleType(name) for name in ("torch", "torch._C", "torch.cuda"))
     if cuda:
         vars(torch_c)["_cuda_getCurrentRawStream"] = lambda index: 70 + index
     vars(torch_cuda)["current_device"] = lambda: current
-    vars(torch).update(_C=torch_c, cuda=torch_cuda)
+    vars(torch).update(_C=torch_c, cuda=torch_cuda, is_grad_enabled=lambda: True)
+    vars(torch).update({name: sys.intern(f"torch.{name}") for name in DTYPES})
     return torch
 
 
@@ -247,12 +279,12 @@ int cuModuleLoadData(uintptr_t *module, const char *image) {
     FILE *log = opened();
     fprintf(log, "image %.6s\n", image);
     fclose(log);
-    *module = 0x7f0000002000;
+    *module = 0x7f0000002000 + (context & 0xf);
     return 0;
 }
 int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char *name) {
-    if (module != 0x7f0000002000 || strcmp(name, "saxpy")) return 500;
-    *function = 0x7f0000003000;
+    if (module != 0x7f0000002000 + (context & 0xf) || strcmp(name, "saxpy")) return 500;
+    *function = 0x7f0000003000 + (context & 0xf);
     return 0;
 }
 int cuFuncSetAttribute(uintptr_t function, int attribute, int value) {
@@ -271,6 +303,8 @@ int cuGetErrorName(int error, const char **name) {
 }
 int cuLaunchKernel(uintptr_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, uintptr_t stream, void **parameters, void **extra) {
+    if (!context) return 201;
+    if ((context & 0xf) != (f & 0xf)) return 400;
     if (failing("cuLaunchKernel")) return 700;
     FILE *log = opened();
     fprintf(log, "launch %lx %u %u %u %u %u %u %u %lx %d %lx", f, gx, gy, gz, bx, by, bz, shared, stream,

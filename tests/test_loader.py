@@ -22,12 +22,14 @@ from typing import Any
 import pytest
 from fake_driver import STUB_SOURCE, CudaArray, FakeDriver, FakeTensor, Launch, fake_torch, import_loader
 
+import rustcuda_backend
 from rustcuda_backend import elf
 from rustcuda_backend.capability import parse_list
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.loader import runtime
-from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, generate, python_names
+from rustcuda_backend.loader.content import LoaderContent, python_names
+from rustcuda_backend.loader.generate import GeneratedLoader, generate
+from rustcuda_backend.loader.runtime import errors, images, opening
 from rustcuda_backend.signature import KernelSignature, Parameter, parse_type
 
 FATBIN = b"FATBIN of this test"
@@ -96,7 +98,7 @@ class Loaded:
 
     def __init__(self, module: Any, driver: FakeDriver) -> None:
         self.module, self.driver = module, driver
-        module._library._driver = driver
+        module._library.use(driver)
         driver.error = module.DriverError
 
     @property
@@ -190,7 +192,7 @@ def test_a_launch_object_can_be_kept_and_called_again(loaded: Loaded) -> None:
     for n in range(3):
         launch(n, 1.0, X, Y)
     assert [int.from_bytes(done.packed[0], "little") for done in loaded.driver.launches] == [0, 1, 2]
-    assert repr(launch) == "<launch saxpy[(4, 1, 1), (64, 1, 1), 0]>"
+    assert repr(launch) == "<bound method _launch_saxpy of <launch saxpy[(4, 1, 1), (64, 1, 1), 0]>>"
 
 
 INTEGERS = [dtype for dtype in SCALARS if dtype[0] in "iu"]
@@ -432,7 +434,7 @@ def test_wrong_numbers_of_arguments(loaded: Loaded, arguments: Any, named: Any, 
         ((1, (1, 2, 3, 4)), TypeError, "argument 'block': wanted an int or a tuple of 1 to 3"),
         ((1, ()), TypeError, "argument 'block'"),
         ((1, 1.5), TypeError, "argument 'block': wanted ints, got float 1.5"),
-        ((2**32, 1), runtime.KernelError, "blocks in grid x"),
+        ((2**32, 1), errors.KernelError, "blocks in grid x"),
         (((1, 2**32), 1), ValueError, "argument 'grid'"),
         ((1, 1, -1), ValueError, "argument 'shared_bytes': wanted 0 or more"),
         ((1, 1, "a"), TypeError, "argument 'shared_bytes': wanted an int, got str"),
@@ -441,7 +443,7 @@ def test_wrong_numbers_of_arguments(loaded: Loaded, arguments: Any, named: Any, 
     ],
 )
 def test_wrong_configurations(loaded: Loaded, given: Any, kind: type[Exception], message: str) -> None:
-    kind = loaded.module.KernelError if kind is runtime.KernelError else kind
+    kind = loaded.module.KernelError if kind is errors.KernelError else kind
     with pytest.raises(kind, match=f"kernel 'empty'.*{message}"):
         loaded.module.empty[given]()
 
@@ -631,9 +633,11 @@ def test_the_driver_is_opened_once(make: Any, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_image_choice(built: str, gpu: tuple[int, int], expected: str | None) -> None:
-    images = tuple(runtime._Image(c.major, c.minor, c.suffix, c.ptx, 525, 12000) for c in parse_list(built))
-    for order in (images, images[::-1]):
-        choice = runtime._choose(*gpu, order)
+    built_images = tuple(
+        images._Image(c.major, c.minor, c.suffix, c.ptx, 525, 12000) for c in parse_list(built)
+    )
+    for order in (built_images, built_images[::-1]):
+        choice = images._choose(*gpu, order)
         assert (f"{choice[0].name} {choice[1]}" if choice else None) == expected
 
 
@@ -793,9 +797,11 @@ def test_much_shared_memory_is_opted_in_to_once(loaded: Loaded) -> None:
 @pytest.mark.parametrize(("code", "kind"), [(701, "LaunchTooLarge"), (700, "DriverError")])
 def test_what_launching_may_answer(make: Any, code: int, kind: str) -> None:
     loaded = make(fail={"cuLaunchKernel": ("CUDA_ERROR_X", code)})
-    with pytest.raises(getattr(loaded.module, kind)):
-        loaded.module.empty[1, 512]()
-    assert loaded.driver.current_context() == 0
+    for context in (4321, 1000):
+        loaded.driver.thread.context = context
+        with pytest.raises(getattr(loaded.module, kind)):
+            loaded.module.saxpy[1, 512](1, 1.0, X, Y)
+        assert loaded.driver.current_context() == context
 
 
 def test_errors_can_be_pickled(loaded: Loaded) -> None:
@@ -899,7 +905,9 @@ def test_the_text_is_python_3_10() -> None:
 
 def python(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs code in a fresh interpreter that has the package, every warning an error."""
-    path = os.pathsep.join([str(folder), str(Path(__file__).parent), str(Path(runtime.__file__).parents[2])])
+    path = os.pathsep.join(
+        [str(folder), str(Path(__file__).parent), str(Path(rustcuda_backend.__file__).parents[1])]
+    )
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1", **environment}
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
@@ -950,12 +958,12 @@ def test_a_broken_cuda_bindings_gives_way_to_ctypes(monkeypatch: pytest.MonkeyPa
 
     made = object()
     monkeypatch.setattr(importlib, "import_module", broken)
-    monkeypatch.setattr(runtime, "_CtypesDriver", lambda: made)
+    monkeypatch.setattr(opening, "_CtypesDriver", lambda: made)
     monkeypatch.delenv("RUSTCUDA_DRIVER", raising=False)
-    assert runtime._open_driver() is made
+    assert opening._open_driver() is made
     monkeypatch.setenv("RUSTCUDA_DRIVER", "cuda-bindings")
-    with pytest.raises(runtime.NoDriver, match=r"cuda\.bindings cannot be imported: half an installation"):
-        runtime._open_driver()
+    with pytest.raises(errors.NoDriver, match=r"cuda\.bindings cannot be imported: half an installation"):
+        opening._open_driver()
 
 
 @pytest.fixture(scope="session")
@@ -1006,11 +1014,11 @@ def test_a_real_seam_passes_everything_on(seam: Any) -> None:
     assert done.stdout.splitlines()[1] == "1 1"
     assert log[0] == "image FATBIN"
     assert log[1] == (
-        "launch 7f0000003000 2 3 4 5 6 7 75000 7f00aabbccdd 0 7f0000001001 "
+        "launch 7f0000003001 2 3 4 5 6 7 75000 7f00aabbccdd 0 7f0000001001 "
         "feffffff 0000c03f 55443322117f0000 0000000000000000"
     )
     assert log[2:] == [
-        "launch 7f0000003000 9 1 1 8 1 1 100000 0 0 7f0000001001 01000000 000080bf 1000000000000000 "
+        "launch 7f0000003001 9 1 1 8 1 1 100000 0 0 7f0000001001 01000000 000080bf 1000000000000000 "
         + "f" * 16
     ]
 

@@ -1,0 +1,70 @@
+"""Packs a kernel's arguments into what cuLaunchKernel reads."""
+
+from __future__ import annotations
+
+from rustcuda_backend.loader.runtime.arrays import _Pointer, _Slice
+from rustcuda_backend.loader.runtime.scalars import _FLOAT_LIMITS, _BFloat16, _Bool, _Float, _Integer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rustcuda_backend.loader.runtime.library import _Library
+
+
+def _parameter_class(kind: str, dtype: str) -> type[_Integer | _Float | _Bool | _Pointer | _Slice]:
+    if kind != "scalar":
+        return _Slice if kind == "slice" else _Pointer
+    if dtype == "bf16":
+        return _BFloat16
+    return _Bool if dtype == "bool" else _Float if dtype in _FLOAT_LIMITS else _Integer
+
+
+class _Marshaller:
+    """Packs one kernel's arguments: its converters and a store of blocks that are free.
+
+    A block is the array of addresses that cuLaunchKernel takes, followed by the values they point to.
+    The driver has copied the values when a launch returns, so a block can be used again then; a launch takes
+    a block out of the store for as long as it needs it, so that no two threads ever share one.
+
+    Attributes:
+        converters: From a Python value to what is packed for it, one per parameter.
+        pack_into: Of the values' struct.
+        offset: Where in a block the values begin, in bytes.
+        free: The store: each block with its address as the driver takes it.
+    """
+
+    __slots__ = ("_slots", "converters", "free", "library", "offset", "pack_into")
+
+    def __init__(
+        self,
+        parameters: tuple[_Integer | _Float | _Bool | _Pointer | _Slice, ...],
+        library: _Library,
+    ) -> None:
+        from struct import Struct
+
+        self.library = library
+        self.converters = tuple(parameter.convert for parameter in parameters)
+        packing = Struct("<" + "".join(parameter.format for parameter in parameters))
+        self.pack_into = packing.pack_into
+        self._slots = packing.size // 8
+        self.offset = 8 * self._slots
+        # Launches pop without looking whether there is one, and look when that fails.
+        self.free: list[tuple[Any, Any]] = []
+
+    def block(self) -> tuple[Any, Any]:
+        """A block and its address, a free one or a new one."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            return self._new_block()
+
+    def _new_block(self) -> tuple[Any, Any]:
+        from array import array
+
+        # One slot more than needed: the block of a kernel without parameters has an address, too.
+        block = array("Q", bytes(2 * self.offset + 8))
+        address = block.buffer_info()[0]
+        for slot in range(self._slots):
+            block[slot] = address + self.offset + 8 * slot
+        return block, self.library.driver.boxed_address(address)

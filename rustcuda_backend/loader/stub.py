@@ -1,0 +1,133 @@
+"""Writes the generated module's stub."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import TYPE_CHECKING
+
+from rustcuda_backend.loader.carried import runtime_code
+from rustcuda_backend.loader.content import LOAD_DOC, docstring, items, module_doc, python_names, rust_text
+from rustcuda_backend.loader.runtime.errors import _ERRORS
+
+if TYPE_CHECKING:
+    from rustcuda_backend.loader.content import LoaderContent
+    from rustcuda_backend.signature import KernelSignature, Parameter
+
+_FLOATS = ("f16", "bf16", "f32", "f64")
+
+# The stub's own names, beside the exceptions' and `load`.
+STUB_TYPES = '''\
+class _Tensor(Protocol):
+    """A torch tensor on a GPU."""
+
+    @property
+    def is_cuda(self) -> bool: ...
+    @property
+    def dtype(self) -> object: ...
+    def data_ptr(self) -> int: ...
+    def get_device(self) -> int: ...
+
+class _CudaArray(Protocol):
+    """A GPU array of another library, e.g. CuPy or Numba."""
+
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
+
+class _TorchDevice(Protocol):
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> int | None: ...
+
+class _TorchStream(Protocol):
+    @property
+    def cuda_stream(self) -> int: ...
+
+class _CudaStream(Protocol):
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+_ArrayLike: TypeAlias = _Tensor | _CudaArray
+_PointerLike: TypeAlias = _ArrayLike | SupportsIndex | None
+_IntLike: TypeAlias = SupportsIndex
+_FloatLike: TypeAlias = SupportsFloat | SupportsIndex
+_Extent: TypeAlias = (
+    SupportsIndex
+    | tuple[SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex]
+    | tuple[SupportsIndex, SupportsIndex, SupportsIndex]
+    | list[int]
+)
+_Stream: TypeAlias = _TorchStream | _CudaStream | int | None
+_Configuration: TypeAlias = (
+    tuple[_Extent, _Extent]
+    | tuple[_Extent, _Extent, SupportsIndex]
+    | tuple[_Extent, _Extent, SupportsIndex, _Stream]
+)
+'''
+
+
+def stub(content: LoaderContent) -> str:
+    """The stub's text, but for its header."""
+    parts = [
+        docstring(module_doc(content), ""),
+        "\nfrom collections.abc import Mapping\n",
+        "from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeAlias\n\n",
+        STUB_TYPES,
+        "\n",
+        _exceptions(),
+        "\ndef load(device: _TorchDevice | str | int | None = None) -> None:\n    ",
+        f'"""{LOAD_DOC}"""\n\n',
+    ]
+    parts += [_kernel_stub(signature) for signature in content.signatures]
+    names = ["load", *(signature.name for signature in content.signatures), *_ERRORS]
+    parts.append(f"__all__ = [\n{items(names)}]\n")
+    return "".join(parts)
+
+
+@functools.cache
+def _exceptions() -> str:
+    """The runtime's exceptions as stub classes, taken from its source so that they stay the same."""
+    parts = []
+    for node in ast.parse(runtime_code()).body:
+        if not (isinstance(node, ast.ClassDef) and node.name in _ERRORS):
+            continue
+        bases = ", ".join(ast.unparse(base) for base in node.bases)
+        parts.append(f"class {node.name}({bases}):\n{docstring(ast.get_docstring(node) or '', '    ')}")
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                fields = [argument for argument in method.args.args if argument.arg != "self"]
+                parts += [f"    {ast.unparse(field)}\n" for field in fields]
+                parts.append(f"    def __init__({ast.unparse(method.args)}) -> None: ...\n")
+        parts.append("\n")
+    return "".join(parts)
+
+
+def _kernel_stub(signature: KernelSignature) -> str:
+    name = signature.name
+    takes = "".join(
+        f", {python_name}: {_python_type(parameter)}"
+        for parameter, python_name in zip(
+            signature.parameters, python_names(signature.parameters), strict=True
+        )
+    )
+    text = rust_text(signature) + (f"\n\n{signature.doc}" if signature.doc else "")
+    launcher, kernel = f"_Launch_{name}", f"_Kernel_{name}"
+    return (
+        f"class {launcher}(Protocol):\n{docstring(text, '    ')}\n"
+        f"    def __call__(self{takes}) -> None:\n{docstring(text, '        ')}        ...\n\n"
+        f"class {kernel}(Protocol):\n{docstring(text, '    ')}\n"
+        f"    __name__: str\n"
+        f"    def __getitem__(self, launch: _Configuration, /) -> {launcher}: ...\n\n"
+        f"{name}: {kernel}\n{docstring(text, '')}\n"
+    )
+
+
+def _python_type(parameter: Parameter) -> str:
+    if parameter.kind == "slice":
+        return "_ArrayLike"
+    if parameter.kind == "pointer":
+        return "_PointerLike"
+    if parameter.dtype == "bool":
+        return "bool"
+    return "_FloatLike" if parameter.dtype in _FLOATS else "_IntLike"
