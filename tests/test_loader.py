@@ -402,7 +402,7 @@ def test_cuda_array_interface(make: Any) -> None:
     full = CudaArray(0x20, shape=(2, 1, 3), strides=(12, 999, 4))
     loaded.module.scale[1, 1](1.0, full, CudaArray(0, shape=(0, 4)))
     assert [int.from_bytes(part, "little") for part in loaded.last.packed[1:]] == [0x20, 6, 256, 0]
-    with pytest.raises(loaded.module.ArgumentValueError, match=r"contiguous, got strides \(4, 8\) in bytes"):
+    with pytest.raises(loaded.module.ArgumentValueError, match=r"contiguous, got strides \(1, 2\) "):
         loaded.module.scale[1, 1](1.0, CudaArray(0x20, shape=(2, 3), strides=(4, 8)), full)
     with pytest.raises(loaded.module.ArgumentValueError, match="may be written, got a read-only array"):
         loaded.module.saxpy[1, 1](1, 1.0, full, CudaArray(0x30, read_only=True))

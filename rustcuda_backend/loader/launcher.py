@@ -116,7 +116,7 @@ def _conditions(name: str, parameter: Parameter, first: str) -> Iterator[str]:
         yield f"{name}.dtype is _torch.{_DTYPES.get(parameter.dtype, parameter.dtype)}"
     if name != first:
         yield f"{name}.get_device() == device"
-    if parameter.kind == "slice":
+    if parameter.kind != "pointer":
         yield f"{name}.is_contiguous()"
     if parameter.mutable:
         yield f"not ({name}.requires_grad and _torch.grad_enabled())"
@@ -124,10 +124,12 @@ def _conditions(name: str, parameter: Parameter, first: str) -> Iterator[str]:
 
 def _values(name: str, parameter: Parameter) -> Iterator[str]:
     """What is packed for an argument."""
-    if parameter.kind == "slice":
-        yield f"{name}.data_ptr() or _DANGLING"
-        yield f"{name}.numel()"
+    if parameter.kind == "scalar":
+        yield f"_bf16_bits({name})" if parameter.dtype == "bf16" else name
     elif parameter.kind == "pointer":
         yield f"{name}.data_ptr()"
     else:
-        yield f"_bf16_bits({name})" if parameter.dtype == "bf16" else name
+        yield f"{name}.data_ptr() or _DANGLING"
+        yield f"{name}.numel()"
+        if parameter.kind == "rows":
+            yield f"{name}.size(-1)"

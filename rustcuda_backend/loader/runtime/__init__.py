@@ -10,5 +10,5 @@ at `load`.
 
 SECTIONS = (
     "errors", "seam", "through_bindings", "through_ctypes", "opening", "images", "torch_state", "library",
-    "arguments", "scalars", "arrays", "marshaller", "configuration", "launch", "kernel",
+    "arguments", "scalars", "exported", "arrays", "marshaller", "configuration", "launch", "kernel",
 )  # fmt: skip

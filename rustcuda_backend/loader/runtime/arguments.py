@@ -6,6 +6,8 @@ from rustcuda_backend.loader.runtime.errors import ArgumentTypeError, ArgumentVa
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from rustcuda_backend.loader.runtime.library import _Library
 
 
@@ -28,10 +30,12 @@ class _Parameter:
     """One parameter of a kernel: turns a Python value into the numbers that are packed for it.
 
     Each kind has a `convert`, which appends what is to be packed to a list and returns the index of the GPU
-    that the value lives on, or -1.
+    that the value lives on, or -1. It is told the stream of the launch, None for the current one.
     """
 
+    # The struct format of what is packed, a multiple of 8 bytes, and where in it the PTX parameters begin.
     format = ""
+    pieces: tuple[int, ...] = (0,)
 
     def __init__(
         self, library: _Library, kernel: str, name: str, dtype: str, mutable: bool, rust: str
@@ -42,6 +46,10 @@ class _Parameter:
 
     def prepare(self) -> None:
         """Works out what depends on the dtype alone."""
+
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:  # noqa: ARG002
+        """Appends what is to be packed; returns the GPU or -1."""
+        raise self.wrong_type(value)
 
     def wrong_type(self, value: object, hint: str = "", wanted: str = "") -> ArgumentTypeError:
         return ArgumentTypeError(self.kernel, self.name, wanted or self.rust, _came(value), hint)

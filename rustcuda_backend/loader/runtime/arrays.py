@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from rustcuda_backend.loader.runtime.arguments import _came, _Parameter
 from rustcuda_backend.loader.runtime.errors import DriverError
+from rustcuda_backend.loader.runtime.exported import _Exported
 from rustcuda_backend.loader.runtime.torch_state import _TORCH_DTYPES, _torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from rustcuda_backend.loader.runtime.errors import ArgumentValueError
 
-_TYPESTRS = {
-    "|b1": "bool", "|i1": "i8", "|u1": "u8", "<i2": "i16", "<u2": "u16", "<i4": "i32", "<u4": "u32",
-    "<i8": "i64", "<u8": "u64", "<f2": "f16", "<f4": "f32", "<f8": "f64", "<V2": "bf16", "|V2": "bf16",
-}  # fmt: skip
 _SAME = {"isize": "i64", "usize": "u64"}
 
 # What a zero-length slice points to: Rust wants an aligned address other than null.
@@ -57,23 +53,30 @@ class _Array(_Parameter):
         names = [name for name, rust in _TORCH_DTYPES.items() if rust == self.wanted_dtype]
         return f"its dtype must be {names[0]}"
 
-    def interface(self, value: Any) -> Mapping[str, Any]:
-        """The `__cuda_array_interface__` of an array that is not torch's, checked."""
-        interface: Mapping[str, Any] | None = getattr(value, "__cuda_array_interface__", None)
-        if interface is None:
-            if hasattr(value, "__array_interface__"):
-                hint = "it lies in host memory: move it to a GPU, e.g. torch.from_numpy(value).cuda()"
-                raise self.wrong_type(value, hint, f"{self.rust} on a GPU")
-            raise self.wrong_type(value, "takes GPU arrays: torch, CuPy, __cuda_array_interface__")
-        if self.dtype and _TYPESTRS.get(interface["typestr"]) != self.wanted_dtype:
+    def exported(self, value: Any, stream: int | None) -> _Exported:
+        """What an array that is not torch's says of itself, checked but for its strides."""
+        # DLPack first: it lets our stream wait for what the array's library has not finished.
+        if hasattr(value, "__dlpack_device__"):
+            found = _Exported.of_dlpack(value, stream, self.library)
+        elif hasattr(value, "__cuda_array_interface__"):
+            found = _Exported.of_interface(value.__cuda_array_interface__)
+        else:
+            raise self.wrong_type(value, "takes GPU arrays: torch, DLPack, __cuda_array_interface__")
+        if found is None:
+            hint = "it lies in host memory: move it to a GPU, e.g. torch.from_numpy(value).cuda()"
+            raise self.wrong_type(value, hint, f"{self.rust} on a GPU")
+        if self.dtype and found.dtype != self.wanted_dtype:
             raise self.wrong_type(value, self._dtype_hint())
-        if self.mutable and interface["data"][1]:
+        if self.mutable and found.read_only:
             raise self.wrong_value(f"{self.rust} that may be written", "a read-only array")
-        return interface
+        if found.device < 0:
+            found.device = self.device_of(found.address)
+        return found
 
     def device_of(self, address: int) -> int:
+        """The GPU that an address belongs to; -1 for that of an empty array, which may lie nowhere."""
         if not address:
-            return -1  # an empty array may lie nowhere
+            return -1
         try:
             return self.library.driver.pointer_device(address)
         except DriverError as error:
@@ -83,38 +86,45 @@ class _Array(_Parameter):
 class _Pointer(_Array):
     """A raw pointer or reference: arrays of any strides, an address, or None for null."""
 
-    def convert(self, value: Any, values: list[Any]) -> int:
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:
         data_ptr = getattr(value, "data_ptr", None)
         if data_ptr is None:
-            return self._other(value, values)
+            return self._other(value, values, stream)
         self.check_tensor(value)
         values.append(data_ptr())
         return int(value.get_device())
 
-    def _other(self, value: Any, values: list[Any]) -> int:
+    def _other(self, value: Any, values: list[Any], stream: int | None) -> int:
         if value is None:
-            values.append(0)
-            return -1
+            value = 0
         if hasattr(type(value), "__index__") and not hasattr(value, "ndim") and not isinstance(value, bool):
             address = int(type(value).__index__(value))
             if not 0 <= address < 1 << 64:
                 raise self.wrong_value(f"{self.rust}, or an address from 0 to 2**64 - 1", f"{address}")
+            if not address and self.rust.startswith("&"):
+                raise self.wrong_value(f"{self.rust}, which is never null", "None or 0")
             values.append(address)
             return -1
-        address = int(self.interface(value)["data"][0])
-        values.append(address)
-        return self.device_of(address)
+        found = self.exported(value, stream)
+        values.append(found.address)
+        return found.device
 
 
 class _Slice(_Array):
     """A slice: a contiguous array, passed as its address and its number of elements."""
 
     format = "QQ"
+    pieces: tuple[int, ...] = (0, 8)
 
-    def convert(self, value: Any, values: list[Any]) -> int:
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:
         data_ptr = getattr(value, "data_ptr", None)
         if data_ptr is None:
-            return self._other(value, values)
+            found = self.exported(value, stream)
+            if not found.contiguous:
+                raise self._strided(f"strides {found.strides}")
+            values.append(found.address or _DANGLING)
+            values.append(found.count)
+            return found.device
         self.check_tensor(value)
         if not value.is_contiguous():
             raise self._strided(f"strides {tuple(value.stride())}")
@@ -122,20 +132,26 @@ class _Slice(_Array):
         values.append(value.numel())
         return int(value.get_device())
 
-    def _other(self, value: Any, values: list[Any]) -> int:
-        interface = self.interface(value)
-        address = int(interface["data"][0])
-        count, strides = 1, interface.get("strides")
-        step = int(interface["typestr"][2:])
-        for position in range(len(interface["shape"]) - 1, -1, -1):
-            extent = interface["shape"][position]
-            # The stride of an extent of 1 is never used.
-            if strides is not None and extent > 1 and strides[position] != step * count:
-                raise self._strided(f"strides {tuple(strides)} in bytes")
-            count *= extent
-        values.append(address or _DANGLING)
-        values.append(count)
-        return self.device_of(address)
-
     def _strided(self, got: str) -> ArgumentValueError:
         return self.wrong_value(f"{self.rust} that is contiguous", got, "use .contiguous()")
+
+
+class _WholeSlice(_Slice):
+    """A slice that is one parameter of 16 bytes, as rustc passes it where `#[kernel]` does not flatten it."""
+
+    pieces = (0,)
+
+
+class _Rows(_Slice):
+    """A slice that goes with the elements of a row, the array's last dimension."""
+
+    format = "QQI4x"
+    pieces = (0, 8, 16)
+
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:
+        device = super().convert(value, values, stream)
+        width = int(value.shape[-1]) if len(value.shape) else 1
+        if width >= 1 << 32:
+            raise self.wrong_value(f"{self.rust} with rows of less than 2**32", f"rows of {width}")
+        values.append(width)
+        return device

@@ -171,7 +171,7 @@ class _Kernel:
         """The error for arguments on different GPUs; names the first two that differ."""
         first, first_at = "", -1
         for (name, *_), convert, value in zip(self._parameters, self.marshaller.converters, arguments):  # noqa: B905
-            at = convert(value, [])
+            at = convert(value, [], None)
             if first_at >= 0 and at >= 0 and at != first_at:
                 break
             if first_at < 0 <= at:

@@ -71,7 +71,7 @@ class _Launch:
         values: list[Any] = []
         device = -1
         for convert, value in zip(converters, arguments):  # noqa: B905
-            at = convert(value, values)
+            at = convert(value, values, self.stream)
             if at != device and at >= 0:
                 if device >= 0:
                     raise kernel.two_devices(arguments)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rustcuda_backend.loader.runtime.arrays import _Pointer, _Slice
+from rustcuda_backend.loader.runtime.arguments import _Parameter
+from rustcuda_backend.loader.runtime.arrays import _Pointer, _Rows, _Slice, _WholeSlice
 from rustcuda_backend.loader.runtime.scalars import _FLOAT_LIMITS, _BFloat16, _Bool, _Float, _Integer
 
 TYPE_CHECKING = False
@@ -12,9 +13,17 @@ if TYPE_CHECKING:
     from rustcuda_backend.loader.runtime.library import _Library
 
 
-def _parameter_class(kind: str, dtype: str) -> type[_Integer | _Float | _Bool | _Pointer | _Slice]:
+_ARRAY_CLASSES: dict[str, type[_Parameter]] = {
+    "pointer": _Pointer,
+    "slice": _Slice,
+    "whole_slice": _WholeSlice,
+    "rows": _Rows,
+}
+
+
+def _parameter_class(kind: str, dtype: str) -> type[_Parameter]:
     if kind != "scalar":
-        return _Slice if kind == "slice" else _Pointer
+        return _ARRAY_CLASSES[kind]
     if dtype == "bf16":
         return _BFloat16
     return _Bool if dtype == "bool" else _Float if dtype in _FLOAT_LIMITS else _Integer
@@ -34,11 +43,11 @@ class _Marshaller:
         free: The store: each block with its address as the driver takes it.
     """
 
-    __slots__ = ("_slots", "converters", "free", "library", "offset", "pack_into")
+    __slots__ = ("_pieces", "_size", "converters", "free", "library", "offset", "pack_into")
 
     def __init__(
         self,
-        parameters: tuple[_Integer | _Float | _Bool | _Pointer | _Slice, ...],
+        parameters: tuple[_Parameter, ...],
         library: _Library,
     ) -> None:
         from struct import Struct
@@ -46,9 +55,13 @@ class _Marshaller:
         self.library = library
         self.converters = tuple(parameter.convert for parameter in parameters)
         packing = Struct("<" + "".join(parameter.format for parameter in parameters))
-        self.pack_into = packing.pack_into
-        self._slots = packing.size // 8
-        self.offset = 8 * self._slots
+        self.pack_into, self._size = packing.pack_into, packing.size
+        self._pieces: list[int] = []
+        begin = 0
+        for parameter in parameters:
+            self._pieces += [begin + piece for piece in parameter.pieces]
+            begin += Struct("<" + parameter.format).size
+        self.offset = 8 * len(self._pieces)
         # Launches pop without looking whether there is one, and look when that fails.
         self.free: list[tuple[Any, Any]] = []
 
@@ -62,9 +75,9 @@ class _Marshaller:
     def _new_block(self) -> tuple[Any, Any]:
         from array import array
 
-        # One slot more than needed: the block of a kernel without parameters has an address, too.
-        block = array("Q", bytes(2 * self.offset + 8))
+        # One word more than needed: the block of a kernel without parameters has an address, too.
+        block = array("Q", bytes(self.offset + self._size + 8))
         address = block.buffer_info()[0]
-        for slot in range(self._slots):
-            block[slot] = address + self.offset + 8 * slot
+        for slot, piece in enumerate(self._pieces):
+            block[slot] = address + self.offset + piece
         return block, self.library.driver.boxed_address(address)

@@ -36,7 +36,7 @@ class _Scalar(_Parameter):
 
 
 class _Integer(_Scalar):
-    def convert(self, value: Any, values: list[Any]) -> int:
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:  # noqa: ARG002
         if type(value) is not int:
             value = self._as_int(value)
         if not self.low <= value <= self.high:
@@ -60,7 +60,7 @@ class _Float(_Scalar):
         super().prepare()
         self.limit = _FLOAT_LIMITS[self.dtype]
 
-    def convert(self, value: Any, values: list[Any]) -> int:
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:  # noqa: ARG002
         if type(value) is not float:
             value = self._as_float(value)
         # Infinities and NaN pass: only they differ from 0 when subtracted from themselves.
@@ -101,14 +101,14 @@ def _bf16_bits(number: float) -> int:
 
 
 class _BFloat16(_Float):
-    def convert(self, value: Any, values: list[Any]) -> int:
-        super().convert(value, values)
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:
+        super().convert(value, values, stream)
         values.append(_bf16_bits(values.pop()))
         return -1
 
 
 class _Bool(_Scalar):
-    def convert(self, value: Any, values: list[Any]) -> int:
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:  # noqa: ARG002
         if type(value) is not bool:
             self.check_single(value)
             # numpy.bool_, and torch and numpy arrays of one bool.
