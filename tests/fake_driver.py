@@ -79,6 +79,11 @@ class FakeDriver:
     images: list[tuple[int, bytes]] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     shared_allowed: list[tuple[str, int]] = field(default_factory=list)
+    large_clusters: list[tuple[str, int]] = field(default_factory=list)
+    extended: list[tuple[tuple[int, int, int] | None, bool]] = field(default_factory=list)
+    function_attributes: dict[int, int] = field(default_factory=lambda: {0: 1024, 4: 40})
+    constants: dict[str, int] = field(default_factory=dict)
+    copies: list[tuple[int, bytes, int]] = field(default_factory=list)
     thread: threading.local = field(default_factory=threading.local)
     contexts: dict[int, int] = field(default_factory=dict)
     success = 0
@@ -120,6 +125,7 @@ class FakeDriver:
 
     def load_module(self, image: bytes) -> int:
         self._enter("cuModuleLoadData")
+        assert self.thread.capture == 2, "a stream may be captured"
         self.images.append((self.context_device(), image))
         return 2000 + self.context_device()
 
@@ -132,8 +138,53 @@ class FakeDriver:
         self.contexts[function] = self.current_context()
         return function
 
-    def allow_shared(self, function: int, size: int) -> None:
-        self.shared_allowed.append((list(self.kernels)[function % 100], size))
+    def _name(self, function: int) -> str:
+        assert self.contexts[function] == self.current_context()
+        return list(self.kernels)[function % 100]
+
+    def function_attribute(self, function: int, attribute: int) -> int:
+        self._name(function)
+        return self.function_attributes.get(attribute, 0)
+
+    def set_function_attribute(self, function: int, attribute: int, value: int) -> None:
+        changed = self.shared_allowed if attribute == 8 else self.large_clusters
+        changed.append((self._name(function), value))
+
+    def occupancy(self, function: int, threads: int, shared: int) -> int:
+        return 2048 // threads if self._name(function) and not shared else 1
+
+    def best_block(self, function: int, shared: int) -> int:
+        return 512 if self._name(function) and not shared else 128
+
+    def relax_capture(self, mode: int) -> int:
+        before = getattr(self.thread, "capture", 0)
+        self.thread.capture = mode
+        return before
+
+    def release_context(self, device: int) -> None:
+        self.calls.append(f"release {device}")
+
+    def unload_module(self, module: int) -> None:
+        self.calls.append(f"unload {module} of {self.context_device()}")
+        for function in [one for one, context in self.contexts.items() if context == self.current_context()]:
+            del self.contexts[function]
+
+    def global_memory(self, module: int, name: bytes) -> tuple[int, int]:
+        if name.decode() not in self.constants:
+            raise self.error("CUDA_ERROR_NOT_FOUND", 500, "cuModuleGetGlobal")
+        return module + 0x100, self.constants[name.decode()]
+
+    def copy_to(self, address: int, data: bytes, stream: int) -> None:
+        self.copies.append((address, data, stream))
+
+    def launch_extended(
+        self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
+        stream: int, address: int, cluster: tuple[int, int, int] | None, cooperative: bool,
+    ) -> int:  # fmt: skip
+        result = self.launch_kernel(function, *grid, *block, shared, stream, address, 0)
+        if not result:
+            self.extended.append((cluster, cooperative))
+        return result
 
     def pointer_device(self, address: int) -> int:
         if address not in self.owners:
@@ -149,7 +200,7 @@ class FakeDriver:
         shared: int, stream: int, parameters: int, extra: int,
     ) -> int:  # fmt: skip
         self.calls.append("cuLaunchKernel")
-        if self.current_context() != self.contexts[function]:
+        if self.current_context() != self.contexts.get(function):
             return 400 if self.current_context() else 201
         if "cuLaunchKernel" in self.fail:
             return self.fail["cuLaunchKernel"][1]
@@ -261,7 +312,8 @@ static uintptr_t context;
 static FILE *opened(void) { return fopen(getenv("STUB_LOG"), "a"); }
 static int failing(const char *call) {
     const char *wanted = getenv("STUB_FAIL");
-    return wanted && !strcmp(wanted, call) ? 700 : 0;
+    const char *code = getenv("STUB_CODE");
+    return wanted && !strcmp(wanted, call) ? (code ? atoi(code) : 700) : 0;
 }
 int cuInit(unsigned flags) { return failing("cuInit"); }
 int cuDriverGetVersion(int *version) { *version = 12080; return 0; }
@@ -290,6 +342,63 @@ int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char *name)
 int cuFuncSetAttribute(uintptr_t function, int attribute, int value) {
     FILE *log = opened();
     fprintf(log, "attribute %lx %d %d\n", function, attribute, value);
+    fclose(log);
+    return 0;
+}
+int cuFuncGetAttribute(int *value, int attribute, uintptr_t function) {
+    *value = attribute == 0 ? 1024 : 100 + attribute;
+    return function >> 12 == 0x7f0000003 ? 0 : 400;
+}
+int cuModuleUnload(uintptr_t module) { return module >> 12 == 0x7f0000002 ? 0 : 400; }
+int cuDevicePrimaryCtxRelease_v2(int device) { return device < 2 ? 0 : 101; }
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, uintptr_t module, const char *name) {
+    *address = 0x7f0000004000;
+    *size = 16;
+    return strcmp(name, "TABLE") ? 500 : 0;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t address, const char *data, size_t size, uintptr_t stream) {
+    FILE *log = opened();
+    fprintf(log, "copy %lx %.*s %lx\n", address, (int)size, data, stream);
+    fclose(log);
+    return 0;
+}
+int cuDevicePrimaryCtxRelease(int device) { return cuDevicePrimaryCtxRelease_v2(device); }
+int cuModuleGetGlobal(uint64_t *address, size_t *size, uintptr_t module, const char *name) {
+    return cuModuleGetGlobal_v2(address, size, module, name);
+}
+int cuMemcpyHtoDAsync(uint64_t address, const char *data, size_t size, uintptr_t stream) {
+    return cuMemcpyHtoDAsync_v2(address, data, size, stream);
+}
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+    static __thread int now;
+    int before = now;
+    now = *mode;
+    *mode = before;
+    return 0;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, uintptr_t function, int threads, size_t shared) {
+    *blocks = 2048 / threads + (int)shared;
+    return 0;
+}
+int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, uintptr_t function, void *callback, size_t shared,
+                                     int limit) {
+    *grid = 7;
+    *block = 512 + (int)shared + limit;
+    return callback != 0;
+}
+struct attribute { unsigned id, filler, value[16]; };
+int cuLaunchKernelEx(unsigned *config, uintptr_t function, void **parameters, void **extra) {
+    FILE *log = opened();
+    struct attribute *attributes = *(struct attribute **)(config + 10);
+    fprintf(log, "extended %lx", function);
+    for (int i = 0; i < 7; i++) fprintf(log, " %u", config[i]);
+    fprintf(log, " %lx", *(uintptr_t *)(config + 8));
+    for (unsigned i = 0; i < config[12]; i++) {
+        unsigned *value = attributes[i].value;
+        fprintf(log, " [%u: %u", attributes[i].id, value[0]);
+        fprintf(log, attributes[i].id == 4 ? " %u %u]" : "]", value[1], value[2]);
+    }
+    fprintf(log, " %x\n", *(unsigned *)parameters[0]);
     fclose(log);
     return 0;
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fake_driver import FakeTensor, fake_torch
-from test_loader import Loaded, content, make, signature  # noqa: F401
+from loaders import Loaded, content, signature
 
 np = pytest.importorskip("numpy")
 
@@ -38,8 +38,8 @@ class DlpackArray:
 
 
 @pytest.fixture
-def loaded(make: Any) -> Loaded:  # noqa: F811
-    result: Loaded = make(content(READ, ROWS, *TYPES), capabilities=((9, 0), (9, 0)))
+def loaded(make_loader: Any) -> Loaded:
+    result: Loaded = make_loader(content(READ, ROWS, *TYPES), capabilities=((9, 0), (9, 0)))
     return result
 
 

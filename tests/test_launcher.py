@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fake_driver import CudaArray, FakeTensor, fake_torch
-from test_loader import SAXPY, Loaded, content, make, signature  # noqa: F401
+from loaders import SAXPY, Loaded, content, signature
 
 MANY = signature(
     "many",
@@ -21,12 +21,14 @@ VOID = signature("void", "p: *mut f32", "n: u32")
 
 
 @pytest.fixture
-def warm(make: Any, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: F811
+def warm(make_loader: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A loader that has launched each kernel once with torch, so that launchers have all they need."""
 
     def build() -> Loaded:
         monkeypatch.setitem(sys.modules, "torch", fake_torch())
-        loaded: Loaded = make(content(SAXPY, MANY, VOID), capabilities=((9, 0), (9, 0)), owners={0x20: 0})
+        loaded: Loaded = make_loader(
+            content(SAXPY, MANY, VOID), capabilities=((9, 0), (9, 0)), owners={0x20: 0}
+        )
         for index in range(2):
             at = FakeTensor(0x10, index=index)
             loaded.module.saxpy[1, 32](1, 1.0, at, at)
@@ -205,11 +207,13 @@ def test_configurations_are_kept_ready_but_not_without_end(warm: Any) -> None:
     assert len(saxpy._launches) <= 256
 
 
-def test_torch_that_is_still_being_imported_is_left_alone(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_torch_that_is_still_being_imported_is_left_alone(
+    make_loader: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch = fake_torch()
     torch.__spec__ = type("Spec", (), {"_initializing": True})()  # type: ignore[assignment]
     monkeypatch.setitem(sys.modules, "torch", torch)
-    loaded = make(content(SAXPY))
+    loaded = make_loader(content(SAXPY))
     for _ in range(2):
         loaded.module.saxpy[1, 32](1, 1.0, X, X)
         assert loaded.last.stream == 0

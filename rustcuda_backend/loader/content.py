@@ -45,6 +45,10 @@ LOAD_DOC = (
     "Loads the kernels on a GPU now, not at the first launch: an index, 'cuda:1' or torch.device; "
     "None for the current one."
 )
+UNLOAD_DOC = (
+    "Unloads the kernels from a GPU, or from all; the next launch loads them again. Nothing that was "
+    "launched may still be running."
+)
 
 
 def module_doc(content: LoaderContent) -> str:

@@ -6,7 +6,15 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from rustcuda_backend.loader.carried import runtime_code
-from rustcuda_backend.loader.content import LOAD_DOC, docstring, items, module_doc, python_names, rust_type
+from rustcuda_backend.loader.content import (
+    LOAD_DOC,
+    UNLOAD_DOC,
+    docstring,
+    items,
+    module_doc,
+    python_names,
+    rust_type,
+)
 from rustcuda_backend.loader.launcher import launcher, launcher_name
 
 if TYPE_CHECKING:
@@ -23,12 +31,18 @@ def module(content: LoaderContent) -> str:
         "\n\n# ---- What this package brings ----\n\n",
         _library(content),
         "\n\n",
-        f'def load(device: object = None) -> None:\n    """{LOAD_DOC}"""\n    _library.load(device)\n\n\n',
+        _function("load", LOAD_DOC),
+        _function("unload", UNLOAD_DOC),
     ]
     parts += [_kernel(signature, content) for signature in content.signatures]
-    names = ["load", *(signature.name for signature in content.signatures)]
+    names = ["load", "unload", *(signature.name for signature in content.signatures)]
     parts.append(f"\n__all__ = [\n{items(names)}    *_ERRORS,\n]\n")
     return "".join(parts)
+
+
+def _function(name: str, doc: str) -> str:
+    """One of the module's functions, which do what the library's methods do."""
+    return f'def {name}(device: object = None) -> None:\n    """{doc}"""\n    _library.{name}(device)\n\n\n'
 
 
 def _library(content: LoaderContent) -> str:

@@ -43,7 +43,7 @@ def _taken_names(runtime_code: str) -> frozenset[str]:
     table = symtable.symtable(runtime_code, "runtime.py", "exec")
     own = {name for name in table.get_identifiers() if not hasattr(builtins, name)}
     stub = symtable.symtable(STUB_TYPES, "stub", "exec").get_identifiers()
-    return frozenset(own | _builtins_used(table) | set(stub) | {"load"})
+    return frozenset(own | _builtins_used(table) | set(stub) | {"load", "unload"})
 
 
 def _builtins_used(table: symtable.SymbolTable) -> set[str]:

@@ -7,7 +7,15 @@ import functools
 from typing import TYPE_CHECKING
 
 from rustcuda_backend.loader.carried import runtime_code
-from rustcuda_backend.loader.content import LOAD_DOC, docstring, items, module_doc, python_names, rust_text
+from rustcuda_backend.loader.content import (
+    LOAD_DOC,
+    UNLOAD_DOC,
+    docstring,
+    items,
+    module_doc,
+    python_names,
+    rust_text,
+)
 from rustcuda_backend.loader.runtime.errors import _ERRORS
 
 if TYPE_CHECKING:
@@ -78,9 +86,11 @@ def stub(content: LoaderContent) -> str:
         _exceptions(),
         "\ndef load(device: _TorchDevice | str | int | None = None) -> None:\n    ",
         f'"""{LOAD_DOC}"""\n\n',
+        "def unload(device: _TorchDevice | str | int | None = None) -> None:\n    ",
+        f'"""{UNLOAD_DOC}"""\n\n',
     ]
     parts += [_kernel_stub(signature) for signature in content.signatures]
-    names = ["load", *(signature.name for signature in content.signatures), *_ERRORS]
+    names = ["load", "unload", *(signature.name for signature in content.signatures), *_ERRORS]
     parts.append(f"__all__ = [\n{items(names)}]\n")
     return "".join(parts)
 

@@ -10,5 +10,6 @@ at `load`.
 
 SECTIONS = (
     "errors", "seam", "through_bindings", "through_ctypes", "opening", "images", "torch_state", "library",
-    "arguments", "scalars", "exported", "arrays", "marshaller", "configuration", "launch", "kernel",
+    "arguments", "scalars", "exported", "arrays", "marshaller", "configuration", "launch", "extended",
+    "attributes", "kernel",
 )  # fmt: skip

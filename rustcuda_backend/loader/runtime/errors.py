@@ -31,6 +31,16 @@ class NoDriver(KernelError):  # noqa: N818
         return f"{super().__str__()}; kernels need an NVIDIA GPU and its driver (nvidia-smi shows both)"
 
 
+class ForkedProcess(KernelError):  # noqa: N818
+    """The process was forked from one that had used CUDA; the driver does not work in it."""
+
+    def __str__(self) -> str:
+        return (
+            "this process was forked from one that had used CUDA, where CUDA cannot be used: start processes "
+            "by multiprocessing's 'spawn' or 'forkserver', or let only forked processes use CUDA"
+        )
+
+
 class NoImage(KernelError):  # noqa: N818
     """The package has no code for this GPU.
 
@@ -148,9 +158,16 @@ class ArgumentValueError(ArgumentsError, ValueError):
 
 
 _ERRORS = (
-    "KernelError", "DriverError", "NoDriver", "NoImage", "DriverTooOld", "FatbinMismatch", "MissingKernel",
-    "LaunchTooLarge", "ArgumentsError", "ArgumentTypeError", "ArgumentValueError",
+    "KernelError", "DriverError", "NoDriver", "ForkedProcess", "NoImage", "DriverTooOld", "FatbinMismatch",
+    "MissingKernel", "LaunchTooLarge", "ArgumentsError", "ArgumentTypeError", "ArgumentValueError",
 )  # fmt: skip
+
+
+def _check_forked(error: Exception) -> None:
+    """Raises ForkedProcess for what cuInit says in a process that was forked too late."""
+    # CUDA_ERROR_NOT_INITIALIZED, which cuInit has no other reason for.
+    if isinstance(error, DriverError) and error.code == 3:
+        raise ForkedProcess from error
 
 
 def _cuda_name(version: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rustcuda_backend.loader.runtime.attributes import _ATTRIBUTES, _Attributes
 from rustcuda_backend.loader.runtime.configuration import _extent, _whole
 from rustcuda_backend.loader.runtime.errors import (
     ArgumentTypeError,
@@ -9,16 +10,20 @@ from rustcuda_backend.loader.runtime.errors import (
     DriverError,
     MissingKernel,
 )
+from rustcuda_backend.loader.runtime.extended import _ExtendedLaunch
 from rustcuda_backend.loader.runtime.launch import _Launch, _launch_any
 from rustcuda_backend.loader.runtime.marshaller import _Marshaller, _parameter_class
-from rustcuda_backend.loader.runtime.seam import _NOT_FOUND
+from rustcuda_backend.loader.runtime.seam import _FUNCTION_THREADS, _NOT_FOUND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from rustcuda_backend.loader.runtime.library import _Device, _Library
+    from rustcuda_backend.loader.runtime.seam import _Driver
+
+    _Result = TypeVar("_Result")
 
 # How many configurations of a kernel are kept ready.
 _MOST_LAUNCHES = 256
@@ -30,14 +35,15 @@ class _Entry:
     Attributes:
         device: The GPU.
         handle: The function's handle.
-        function: The same as the driver's `launch_kernel` takes it.
+        function: The same as the driver's `launch_kernel` takes it; None after unloading.
+        most_threads: The largest block that its registers and launch bounds allow.
         shared: Bytes of dynamic shared memory that it may have.
     """
 
-    __slots__ = ("device", "function", "handle", "shared")
+    __slots__ = ("device", "function", "handle", "most_threads", "shared")
 
-    def __init__(self, device: _Device, handle: int, function: Any) -> None:
-        self.device, self.handle, self.function = device, handle, function
+    def __init__(self, device: _Device, handle: int, function: Any, most_threads: int) -> None:
+        self.device, self.handle, self.function, self.most_threads = device, handle, function, most_threads
         self.shared = device.shared_unasked
 
 
@@ -83,6 +89,77 @@ class _Kernel:
             return self._launches[launch]
         except (KeyError, TypeError):  # lists cannot be looked up
             return self._configure(launch)
+
+    def launch(
+        self,
+        *,
+        grid: Any,
+        block: Any,
+        shared: Any = 0,
+        stream: Any = None,
+        cluster: Any = None,
+        cooperative: bool = False,
+    ) -> Callable[..., None]:
+        """The same as `kernel[grid, block, shared, stream]`, with more to say.
+
+        Args:
+            grid: Blocks: an int or a tuple of up to three.
+            block: Threads of a block, likewise.
+            shared: Bytes of dynamic shared memory.
+            stream: A stream; None for torch's current one.
+            cluster: Blocks of a cluster, like grid; None for none, or for what the kernel itself says.
+            cooperative: Whether all blocks must run at once, so that they can wait for one another.
+
+        Returns:
+            What launches the kernel when it is called with the kernel's arguments.
+        """
+        if cluster is None and not cooperative:
+            return self[grid, block, shared, stream]
+        name = self.__name__
+        made = _ExtendedLaunch(
+            self,
+            _extent(name, "grid", grid),
+            _extent(name, "block", block),
+            _whole(name, "shared_bytes", shared, 0),
+            stream,
+        )
+        made.cluster = None if cluster is None else _extent(name, "cluster", cluster)
+        made.cooperative = bool(cooperative)
+        bound: Callable[..., None] = _launch_any.__get__(made)
+        return bound
+
+    def occupancy(self, block: Any, shared: int = 0) -> int:
+        """How many blocks of this size one multiprocessor of the current GPU runs at once.
+
+        Args:
+            block: Threads of a block: an int or a tuple of up to three.
+            shared: Bytes of dynamic shared memory of each.
+        """
+        x, y, z = _extent(self.__name__, "block", block)
+        return self._ask(lambda driver, function: driver.occupancy(function, x * y * z, shared))
+
+    def suggest_block(self, shared: int = 0) -> int:
+        """The number of threads of a block with which the kernel fills the current GPU best.
+
+        Args:
+            shared: Bytes of dynamic shared memory of each block.
+        """
+        return self._ask(lambda driver, function: driver.best_block(function, shared))
+
+    @property
+    def attributes(self) -> _Attributes:
+        """Registers, memory and limits of the kernel on the current GPU."""
+        return self._ask(
+            lambda driver, function: _Attributes(
+                {name: driver.function_attribute(function, number) for name, number in _ATTRIBUTES.items()}
+            )
+        )
+
+    def _ask(self, question: Callable[[_Driver, int], _Result]) -> _Result:
+        """Asks the driver about the kernel on the current GPU."""
+        library = self.library
+        entry = self.entry(library.current_device())
+        return library.within(entry.device, lambda: question(library.driver, entry.handle))
 
     def _configure(self, launch: Any) -> Callable[..., None]:
         if type(launch) is not tuple or not 2 <= len(launch) <= 4:
@@ -141,7 +218,15 @@ class _Kernel:
                 raise
             having = tuple(image.name for image in library.images if image.name not in self._lacking)
             raise MissingKernel(self.__name__, device.capability, device.image.name, having) from error
-        return _Entry(device, handle, library.driver.boxed_function(handle))
+        # Asking also loads the function, which must not wait for a launch that is being captured.
+        most = library.within(device, lambda: library.driver.function_attribute(handle, _FUNCTION_THREADS))
+        return _Entry(device, handle, library.driver.boxed_function(handle), most)
+
+    def forget(self, index: int) -> None:
+        """Makes launches on a GPU load the kernel again; kept ones know by the entry's missing function."""
+        entry = self._entries.pop(index, None)
+        if entry is not None:
+            entry.function = None
 
     def in_order(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in the kernel's order, those given by name included."""

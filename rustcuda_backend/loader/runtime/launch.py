@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from rustcuda_backend.loader.runtime.configuration import _stream_handle
 from rustcuda_backend.loader.runtime.errors import ArgumentValueError, LaunchTooLarge
-from rustcuda_backend.loader.runtime.seam import _INVALID_CONTEXT, _INVALID_HANDLE, _LIMITS, _OUT_OF_RESOURCES
+from rustcuda_backend.loader.runtime.seam import (
+    _COOPERATIVE_TOO_LARGE,
+    _INVALID_CLUSTER,
+    _INVALID_CONTEXT,
+    _INVALID_HANDLE,
+    _LIMITS,
+    _MAX_DYNAMIC_SHARED,
+    _OUT_OF_RESOURCES,
+)
 from rustcuda_backend.loader.runtime.torch_state import _torch
 
 TYPE_CHECKING = False
@@ -103,6 +111,12 @@ class _Launch:
         library, context = self.kernel.library, entry.device.context
         driver = library.driver
         error = driver.launch_error(result)
+        if entry.function is None:  # unloaded in the meantime
+            entry = self._fit(entry.device.index)
+            result = self._launch(entry, stream, address)
+            if result == driver.success:
+                return
+            context, error = entry.device.context, driver.launch_error(result)
         earlier = driver.current_context()
         if error.code in (_INVALID_CONTEXT, _INVALID_HANDLE) and earlier != context:
             # A thread that had no context keeps this one where that leaves its current GPU the same, so that
@@ -117,11 +131,25 @@ class _Launch:
             if result == driver.success:
                 return
             error = driver.launch_error(result)
-        if error.code == _OUT_OF_RESOURCES:
+        limit = self._too_large(error.code)
+        if limit is not None:
+            raise limit from error
+        raise error
+
+    def _too_large(self, code: int) -> LaunchTooLarge | None:
+        """The error that says which limit the driver found exceeded, if that is what it found."""
+        name, blocks = self.kernel.__name__, self.gx * self.gy * self.gz
+        if code == _OUT_OF_RESOURCES:
             threads = self.bx * self.by * self.bz
             most = "what its registers and shared memory allow"
-            raise LaunchTooLarge(self.kernel.__name__, "threads per block", f"{threads}", most) from error
-        raise error
+            return LaunchTooLarge(name, "threads per block", f"{threads}", most)
+        if code == _COOPERATIVE_TOO_LARGE:
+            most = "what the GPU runs at once (see occupancy)"
+            return LaunchTooLarge(name, "blocks of a cooperative launch", f"{blocks}", most)
+        if code == _INVALID_CLUSTER:
+            most = "clusters that divide the grid evenly and fit the GPU"
+            return LaunchTooLarge(name, "blocks in clusters", f"{blocks}", most)
+        return None
 
     def _settle_device(self, device: int) -> int:
         """The GPU to launch on where the arguments name none, or another than the stream."""
@@ -140,8 +168,9 @@ class _Launch:
         for number, most, (_, limit) in zip(numbers, entry.device.limits, _LIMITS):  # noqa: B905
             if number > most:
                 raise LaunchTooLarge(name, limit, f"{number}", f"{most}")
-        if bounds and threads > bounds:
-            raise LaunchTooLarge(name, "threads per block", f"{threads}", f"{bounds} (its launch bounds)")
+        most, why = (bounds, "launch bounds") if bounds else (entry.most_threads, "registers")
+        if threads > most:
+            raise LaunchTooLarge(name, "threads per block", f"{threads}", f"{most} (its {why})")
         if self.shared > entry.shared:
             self._allow_shared(entry)
         if _torch.look():
@@ -160,7 +189,12 @@ class _Launch:
         with library.lock:
             # Another thread may have allowed more in the meantime.
             if self.shared > entry.shared:
-                library.within(entry.device, lambda: library.driver.allow_shared(entry.handle, self.shared))
+                library.within(
+                    entry.device,
+                    lambda: library.driver.set_function_attribute(
+                        entry.handle, _MAX_DYNAMIC_SHARED, self.shared
+                    ),
+                )
                 entry.shared = self.shared
 
 

@@ -12,6 +12,7 @@ from rustcuda_backend.loader.runtime.errors import (
     DriverError,
     DriverTooOld,
     FatbinMismatch,
+    ForkedProcess,
     MissingKernel,
     NoImage,
 )
@@ -20,6 +21,7 @@ from rustcuda_backend.loader.runtime.opening import _open_driver
 from rustcuda_backend.loader.runtime.seam import (
     _CAPABILITY_MAJOR,
     _CAPABILITY_MINOR,
+    _CAPTURE_RELAXED,
     _LIMITS,
     _NO_BINARY,
     _SHARED_OPTIN,
@@ -74,6 +76,7 @@ class _Library:
         # What launches look at each time; set by `use`.
         self.launch_kernel: Callable[..., Any] | None = None
         self.success: Any = None
+        self._watching = self._forked = False
 
     @property
     def driver(self) -> _Driver:
@@ -81,6 +84,8 @@ class _Library:
         if self._driver is None:
             with self.lock:
                 if self._driver is None:
+                    if self._forked:
+                        raise ForkedProcess
                     driver = _open_driver()
                     driver.init()
                     self.use(driver)
@@ -90,6 +95,20 @@ class _Library:
         """Launches through a driver that is initialized."""
         self.launch_kernel, self.success = driver.launch_kernel, driver.success
         self._driver = driver
+        # Windows has no fork.
+        if not self._watching and hasattr(_os, "register_at_fork"):
+            _os.register_at_fork(after_in_child=self._after_fork)
+            self._watching = True
+
+    def _after_fork(self) -> None:
+        """Makes each launch in a forked process an error: the driver would fail there, or crash."""
+
+        def refuse(*_: object) -> None:
+            raise ForkedProcess
+
+        self.launch_kernel, self._driver, self._forked = refuse, None, True
+        # Another thread of the parent may have held it.
+        self.lock = _RLock()
 
     def load(self, device: object = None) -> None:
         """Loads the fatbin and every kernel on one GPU, by index, `"cuda:1"` or torch.device."""
@@ -103,6 +122,22 @@ class _Library:
             except MissingKernel:  # noqa: PERF203
                 continue  # an error only for who calls it
         self.device(index)
+
+    def unload(self, device: object = None) -> None:
+        """Unloads the fatbin from one GPU or, with None, from all; the next launch loads it again.
+
+        Nothing that was launched may still be running.
+        """
+        with self.lock:
+            indices = list(self._devices) if device is None else [self._index(device)]
+            for index in indices:
+                left = self._devices.pop(index, None)
+                if left is None:
+                    continue
+                for kernel in self.kernels:
+                    kernel.forget(index)
+                self.within(left, lambda module=left.module: self.driver.unload_module(module))  # type: ignore[misc]
+                self.driver.release_context(index)
 
     def _index(self, device: object) -> int:
         if isinstance(device, int):
@@ -187,13 +222,19 @@ class _Library:
         return data
 
     def within(self, device: _Device, work: Callable[[], _Result]) -> _Result:
-        """Does work while a GPU's context is current, and makes the earlier one current again."""
+        """Does work while a GPU's context is current, and makes the earlier one current again.
+
+        Also while a stream is captured into a graph: loading does not touch it, but strict threads refuse
+        it, and the capture would fail.
+        """
         driver = self.driver
         earlier = driver.current_context()
-        if earlier == device.context:
-            return work()
-        driver.set_context(device.context)
+        mode = driver.relax_capture(_CAPTURE_RELAXED)
+        if earlier != device.context:
+            driver.set_context(device.context)
         try:
             return work()
         finally:
-            driver.set_context(earlier)
+            if earlier != device.context:
+                driver.set_context(earlier)
+            driver.relax_capture(mode)

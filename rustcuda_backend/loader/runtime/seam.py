@@ -29,6 +29,12 @@ if TYPE_CHECKING:
         def launch_error(self, result: Any) -> DriverError:
             """The error for what `launch_kernel` returned."""
 
+        def launch_extended(
+            self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
+            stream: int, address: Any, cluster: tuple[int, int, int] | None, cooperative: bool,
+        ) -> Any:  # fmt: skip
+            """cuLaunchKernelEx, with clusters of blocks or blocks that run all at once; returns the same."""
+
         def init(self) -> None:
             """Calls cuInit; raises NoDriver where there is no driver or no GPU."""
 
@@ -44,6 +50,9 @@ if TYPE_CHECKING:
         def primary_context(self, device: int) -> int:
             """Retains the primary context of a GPU; it stays current wherever it was."""
 
+        def release_context(self, device: int) -> None:
+            """Gives back what `primary_context` retained."""
+
         def current_context(self) -> int:
             """The calling thread's context, 0 for none."""
 
@@ -56,11 +65,32 @@ if TYPE_CHECKING:
         def load_module(self, image: bytes) -> int:
             """Loads a fatbin into the calling thread's context."""
 
+        def unload_module(self, module: int) -> None:
+            """Unloads a module of the calling thread's context."""
+
+        def global_memory(self, module: int, name: bytes) -> tuple[int, int]:
+            """Address and size in bytes of a variable of a module."""
+
+        def copy_to(self, address: int, data: bytes, stream: int) -> None:
+            """Copies bytes to a GPU in the order of a stream; they can be dropped afterwards."""
+
+        def relax_capture(self, mode: int) -> int:
+            """Sets which calls the calling thread may make while a stream is captured; the mode before."""
+
         def function(self, module: int, name: bytes) -> int:
             """A kernel of a module."""
 
-        def allow_shared(self, function: int, size: int) -> None:
-            """Lets a kernel be launched with up to that many bytes of dynamic shared memory."""
+        def function_attribute(self, function: int, attribute: int) -> int:
+            """A CUfunction_attribute; asking for it also loads a function that was left for later."""
+
+        def set_function_attribute(self, function: int, attribute: int, value: int) -> None:
+            """Sets a CUfunction_attribute."""
+
+        def occupancy(self, function: int, threads: int, shared: int) -> int:
+            """How many blocks of a kernel one multiprocessor runs at once."""
+
+        def best_block(self, function: int, shared: int) -> int:
+            """The threads of a block with which a kernel fills a GPU best."""
 
         def pointer_device(self, address: int) -> int:
             """The GPU whose memory an address lies in."""
@@ -73,6 +103,8 @@ _UNSUPPORTED_PTX_VERSION = 222
 _INVALID_HANDLE = 400
 _NOT_FOUND = 500
 _OUT_OF_RESOURCES = 701
+_COOPERATIVE_TOO_LARGE = 720
+_INVALID_CLUSTER = 912
 
 # CUdevice_attribute numbers.
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
@@ -83,5 +115,11 @@ _LIMITS = (
     (5, "blocks in grid x"), (6, "blocks in grid y"), (7, "blocks in grid z"), (1, "threads per block"),
 )  # fmt: skip
 
-_MAX_DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+# CUfunction_attribute numbers.
+_FUNCTION_THREADS = 0
+_MAX_DYNAMIC_SHARED = 8
+_LARGE_CLUSTERS = 14
+# CUlaunchAttributeID numbers.
+_COOPERATIVE, _CLUSTER = 2, 4
+_CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _POINTER_DEVICE = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL

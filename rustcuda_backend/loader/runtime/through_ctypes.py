@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys as _sys
 
-from rustcuda_backend.loader.runtime.errors import DriverError, NoDriver
-from rustcuda_backend.loader.runtime.seam import _MAX_DYNAMIC_SHARED, _POINTER_DEVICE
+from rustcuda_backend.loader.runtime.errors import DriverError, NoDriver, _check_forked
+from rustcuda_backend.loader.runtime.seam import _CLUSTER, _COOPERATIVE, _POINTER_DEVICE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +32,28 @@ class _CtypesDriver:
             "cuDeviceGet": (pointer, number),
             "cuDeviceGetAttribute": (pointer, number, number),
             "cuDevicePrimaryCtxRetain": (pointer, number),
+            "cuDevicePrimaryCtxRelease_v2": (number,),
             "cuCtxGetCurrent": (pointer,),
             "cuCtxSetCurrent": (pointer,),
             "cuCtxGetDevice": (pointer,),
             "cuModuleLoadData": (pointer, ctypes.c_char_p),
+            "cuModuleUnload": (pointer,),
             "cuModuleGetFunction": (pointer, pointer, ctypes.c_char_p),
+            "cuModuleGetGlobal_v2": (pointer, pointer, pointer, ctypes.c_char_p),
+            "cuMemcpyHtoDAsync_v2": (ctypes.c_ulonglong, ctypes.c_char_p, ctypes.c_size_t, pointer),
+            "cuThreadExchangeStreamCaptureMode": (pointer,),
+            "cuFuncGetAttribute": (pointer, number, pointer),
             "cuFuncSetAttribute": (pointer, number, number),
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor": (pointer, pointer, number, ctypes.c_size_t),
+            "cuOccupancyMaxPotentialBlockSize": (
+                pointer,
+                pointer,
+                pointer,
+                pointer,
+                ctypes.c_size_t,
+                number,
+            ),
+            "cuLaunchKernelEx": (pointer, pointer, pointer, pointer),
             "cuPointerGetAttribute": (pointer, number, ctypes.c_ulonglong),
             "cuGetErrorName": (number, pointer),
         }
@@ -51,7 +67,7 @@ class _CtypesDriver:
     def _call(self, name: str, *arguments: Any) -> None:
         code = getattr(self._cu, name)(*arguments)
         if code:
-            raise self._error(code, name)
+            raise self._error(code, name.removesuffix("_v2"))
 
     def _error(self, code: int, call: str) -> DriverError:
         text = self._text()
@@ -72,6 +88,7 @@ class _CtypesDriver:
         try:
             self._call("cuInit", 0)
         except DriverError as error:
+            _check_forked(error)
             raise NoDriver(f"no usable CUDA driver: {error}") from error
 
     def version(self) -> int:
@@ -85,6 +102,9 @@ class _CtypesDriver:
 
     def primary_context(self, device: int) -> int:
         return self._handle("cuDevicePrimaryCtxRetain", self._number("cuDeviceGet", device))
+
+    def release_context(self, device: int) -> None:
+        self._call("cuDevicePrimaryCtxRelease_v2", self._number("cuDeviceGet", device))
 
     def current_context(self) -> int:
         return self._handle("cuCtxGetCurrent")
@@ -101,8 +121,53 @@ class _CtypesDriver:
     def function(self, module: int, name: bytes) -> int:
         return self._handle("cuModuleGetFunction", module, name)
 
-    def allow_shared(self, function: int, size: int) -> None:
-        self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED, size)
+    def unload_module(self, module: int) -> None:
+        self._call("cuModuleUnload", module)
+
+    def global_memory(self, module: int, name: bytes) -> tuple[int, int]:
+        address, size = self._pointer(), self._pointer()
+        self._call("cuModuleGetGlobal_v2", self._byref(address), self._byref(size), module, name)
+        return address.value or 0, size.value or 0
+
+    def copy_to(self, address: int, data: bytes, stream: int) -> None:
+        self._call("cuMemcpyHtoDAsync_v2", address, data, len(data), stream)
+
+    def relax_capture(self, mode: int) -> int:
+        changed = self._int(mode)
+        self._call("cuThreadExchangeStreamCaptureMode", self._byref(changed))
+        return changed.value
+
+    def function_attribute(self, function: int, attribute: int) -> int:
+        return self._number("cuFuncGetAttribute", attribute, function)
+
+    def set_function_attribute(self, function: int, attribute: int, value: int) -> None:
+        self._call("cuFuncSetAttribute", function, attribute, value)
+
+    def occupancy(self, function: int, threads: int, shared: int) -> int:
+        return self._number("cuOccupancyMaxActiveBlocksPerMultiprocessor", function, threads, shared)
+
+    def best_block(self, function: int, shared: int) -> int:
+        grid, block = self._int(), self._int()
+        name = "cuOccupancyMaxPotentialBlockSize"
+        self._call(name, self._byref(grid), self._byref(block), function, None, shared, 0)
+        return block.value
+
+    def launch_extended(
+        self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
+        stream: int, address: Any, cluster: tuple[int, int, int] | None, cooperative: bool,
+    ) -> Any:  # fmt: skip
+        from array import array
+        from struct import pack
+
+        # CUlaunchAttribute is a number, 4 bytes to fill up, and 64 bytes of value.
+        attributes = pack("<I4xI60x", _COOPERATIVE, 1) if cooperative else b""
+        if cluster:
+            attributes += pack("<I4xIII52x", _CLUSTER, *cluster)
+        kept = array("B", attributes)
+        at = kept.buffer_info()[0] if kept else 0
+        # CUlaunchConfig.
+        config = pack("<IIIIIIIxxxxQQIxxxx", *grid, *block, shared, stream, at, len(attributes) // 72)
+        return self._cu.cuLaunchKernelEx(config, function, address, None)
 
     def pointer_device(self, address: int) -> int:
         return self._number("cuPointerGetAttribute", _POINTER_DEVICE, address)
