@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -12,6 +12,32 @@ if TYPE_CHECKING:
     from rustcuda_backend.capability import Capability
     from rustcuda_backend.cuda_versions import CudaVersion
     from rustcuda_backend.signature import KernelSignature, Parameter
+
+
+class Constant(Protocol):
+    """A variable in constant memory.
+
+    Attributes:
+        name: Its name in Rust, which is also the Python name.
+        symbol: Its name in the PTX.
+        rust_type: Its type in Rust syntax.
+        dtype: The Rust scalar that it consists of; `""` for other types.
+        size: Bytes.
+        doc: The Rust doc comment, without the comment marks.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def symbol(self) -> str: ...  # noqa: D102
+    @property
+    def rust_type(self) -> str: ...  # noqa: D102
+    @property
+    def dtype(self) -> str: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    @property
+    def doc(self) -> str: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -28,6 +54,7 @@ class LoaderContent:
         generator: Who generates, e.g. `"rustcuda-backend 0.1.0"`.
         suffix: What the name of the file with the fatbin ends in; it lies beside the loader.
         offset: The byte of that file at which the fatbin begins; 0 where it is the whole file.
+        constants: The variables in constant memory.
     """
 
     module: str
@@ -39,6 +66,13 @@ class LoaderContent:
     generator: str
     suffix: str = ".fatbin"
     offset: int = 0
+    constants: tuple[Constant, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the module offers, but for its exceptions."""
+        kernels = (signature.name for signature in self.signatures)
+        return ("load", "unload", *kernels, *(constant.name for constant in self.constants))
 
 
 LOAD_DOC = (

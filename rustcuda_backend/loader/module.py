@@ -18,7 +18,7 @@ from rustcuda_backend.loader.content import (
 from rustcuda_backend.loader.launcher import launcher, launcher_name
 
 if TYPE_CHECKING:
-    from rustcuda_backend.loader.content import LoaderContent
+    from rustcuda_backend.loader.content import Constant, LoaderContent
     from rustcuda_backend.signature import KernelSignature
 
 
@@ -35,9 +35,14 @@ def module(content: LoaderContent) -> str:
         _function("unload", UNLOAD_DOC),
     ]
     parts += [_kernel(signature, content) for signature in content.signatures]
-    names = ["load", "unload", *(signature.name for signature in content.signatures)]
-    parts.append(f"\n__all__ = [\n{items(names)}    *_ERRORS,\n]\n")
+    parts += [_constant(constant) for constant in content.constants]
+    parts.append(f"\n__all__ = [\n{items(content.names)}    *_ERRORS,\n]\n")
     return "".join(parts)
+
+
+def _constant(constant: Constant) -> str:
+    fields = (constant.symbol, constant.rust_type, constant.dtype, constant.size, constant.doc)
+    return f"{constant.name} = _Constant(_library, {constant.name!r}, {', '.join(map(repr, fields))})\n"
 
 
 def _function(name: str, doc: str) -> str:

@@ -16,6 +16,7 @@ from rustcuda_backend.loader.stub import STUB_TYPES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rustcuda_backend.loader.content import Constant
     from rustcuda_backend.signature import KernelSignature
 
 
@@ -28,14 +29,16 @@ def reserved_names() -> frozenset[str]:
     )
 
 
-def check_names(signatures: Iterable[KernelSignature]) -> None:
-    """Makes sure that kernels can be called from Python by their names.
+def check_names(signatures: Iterable[KernelSignature], constants: Iterable[Constant] = ()) -> None:
+    """Makes sure that kernels and constants can be reached from Python by their names.
 
     Raises:
         SignatureError: A name is a keyword, no Python name, or one of the loader's own.
     """
     for signature in signatures:
-        _check_name(signature.name, reserved_names())
+        _check_name("kernel", signature.name, reserved_names())
+    for constant in constants:
+        _check_name("constant", constant.name, reserved_names())
 
 
 def _taken_names(runtime_code: str) -> frozenset[str]:
@@ -57,7 +60,7 @@ def _builtins_used(table: symtable.SymbolTable) -> set[str]:
     return used
 
 
-def _check_name(name: str, taken: frozenset[str]) -> None:
+def _check_name(what: str, name: str, taken: frozenset[str]) -> None:
     if keyword.iskeyword(name):
         why = "is a Python keyword"
     elif not name.isidentifier():
@@ -66,8 +69,9 @@ def _check_name(name: str, taken: frozenset[str]) -> None:
         why = "is a name that the generated loader needs for itself"
     else:
         return
+    cannot = "cannot be called" if what == "kernel" else "cannot be reached"
     raise SignatureError(
-        f"kernel '{name}' cannot be called from Python: '{name}' {why}",
-        where=f"kernel '{name}'",
-        hint=f"rename the kernel in Rust, e.g. to '{name.strip('_')}_kernel'",
+        f"{what} '{name}' {cannot} from Python: '{name}' {why}",
+        where=f"{what} '{name}'",
+        hint=f"rename the {what} in Rust, e.g. to '{name.strip('_')}_{what}'",
     )

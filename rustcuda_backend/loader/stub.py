@@ -19,7 +19,7 @@ from rustcuda_backend.loader.content import (
 from rustcuda_backend.loader.runtime.errors import _ERRORS
 
 if TYPE_CHECKING:
-    from rustcuda_backend.loader.content import LoaderContent
+    from rustcuda_backend.loader.content import Constant, LoaderContent
     from rustcuda_backend.signature import KernelSignature, Parameter
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
@@ -42,6 +42,12 @@ class _CudaArray(Protocol):
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]: ...
 
+class _DlpackArray(Protocol):
+    """A GPU array that DLPack exports, e.g. JAX's."""
+
+    def __dlpack__(self) -> Any: ...
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
 class _TorchDevice(Protocol):
     @property
     def type(self) -> str: ...
@@ -55,7 +61,7 @@ class _TorchStream(Protocol):
 class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...
 
-_ArrayLike: TypeAlias = _Tensor | _CudaArray
+_ArrayLike: TypeAlias = _Tensor | _CudaArray | _DlpackArray
 _PointerLike: TypeAlias = _ArrayLike | SupportsIndex | None
 _IntLike: TypeAlias = SupportsIndex
 _FloatLike: TypeAlias = SupportsFloat | SupportsIndex
@@ -72,6 +78,61 @@ _Configuration: TypeAlias = (
     | tuple[_Extent, _Extent, SupportsIndex]
     | tuple[_Extent, _Extent, SupportsIndex, _Stream]
 )
+_DeviceLike: TypeAlias = _TorchDevice | str | int | None
+_Launch_co = TypeVar("_Launch_co", covariant=True)
+
+class _AttributesType(Protocol):
+    """A kernel on one GPU."""
+
+    most_threads: int
+    shared_bytes: int
+    constant_bytes: int
+    local_bytes: int
+    registers: int
+    ptx_version: int
+    binary_version: int
+    most_dynamic_shared_bytes: int
+
+class _KernelType(Protocol[_Launch_co]):
+    """A kernel: `kernel[grid, block](...)` launches it."""
+
+    __name__: str
+    def __getitem__(self, launch: _Configuration, /) -> _Launch_co: ...
+    def launch(
+        self,
+        *,
+        grid: _Extent,
+        block: _Extent,
+        shared: SupportsIndex = 0,
+        stream: _Stream = None,
+        cluster: _Extent | None = None,
+        cooperative: bool = False,
+    ) -> _Launch_co:
+        """The same as `kernel[grid, block, shared, stream]`, with clusters and cooperative launches."""
+        ...
+    def torch_op(
+        self, name: str, *, grid: _Extent | Callable[..., _Extent], block: _Extent, shared: int = 0
+    ) -> _Launch_co:
+        """Registers the kernel as a custom operator of torch, which takes the kernel's arguments."""
+        ...
+    def occupancy(self, block: _Extent, shared: int = 0) -> int:
+        """How many blocks of this size one multiprocessor of the current GPU runs at once."""
+        ...
+    def suggest_block(self, shared: int = 0) -> int:
+        """The number of threads of a block with which the kernel fills the current GPU best."""
+        ...
+    @property
+    def attributes(self) -> _AttributesType:
+        """Registers, memory and limits of the kernel on the current GPU."""
+        ...
+
+class _ConstantType(Protocol):
+    """A variable in constant memory."""
+
+    __name__: str
+    def set(self, value: object, device: _DeviceLike = None) -> None:
+        """Copies numbers, or an array's bytes, to a GPU in the order of torch's current stream there."""
+        ...
 '''
 
 
@@ -79,18 +140,19 @@ def stub(content: LoaderContent) -> str:
     """The stub's text, but for its header."""
     parts = [
         docstring(module_doc(content), ""),
-        "\nfrom collections.abc import Mapping\n",
-        "from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeAlias\n\n",
+        "\nfrom collections.abc import Callable, Mapping\n",
+        "from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeAlias, TypeVar\n\n",
         STUB_TYPES,
         "\n",
         _exceptions(),
-        "\ndef load(device: _TorchDevice | str | int | None = None) -> None:\n    ",
+        "\ndef load(device: _DeviceLike = None) -> None:\n    ",
         f'"""{LOAD_DOC}"""\n\n',
-        "def unload(device: _TorchDevice | str | int | None = None) -> None:\n    ",
+        "def unload(device: _DeviceLike = None) -> None:\n    ",
         f'"""{UNLOAD_DOC}"""\n\n',
     ]
     parts += [_kernel_stub(signature) for signature in content.signatures]
-    names = ["load", "unload", *(signature.name for signature in content.signatures), *_ERRORS]
+    parts += [_constant_stub(constant) for constant in content.constants]
+    names = [*content.names, *_ERRORS]
     parts.append(f"__all__ = [\n{items(names)}]\n")
     return "".join(parts)
 
@@ -122,22 +184,24 @@ def _kernel_stub(signature: KernelSignature) -> str:
         )
     )
     text = rust_text(signature) + (f"\n\n{signature.doc}" if signature.doc else "")
-    launcher, kernel = f"_Launch_{name}", f"_Kernel_{name}"
+    launcher = f"_Launch_{name}"
     return (
         f"class {launcher}(Protocol):\n{docstring(text, '    ')}\n"
         f"    def __call__(self{takes}) -> None:\n{docstring(text, '        ')}        ...\n\n"
-        f"class {kernel}(Protocol):\n{docstring(text, '    ')}\n"
-        f"    __name__: str\n"
-        f"    def __getitem__(self, launch: _Configuration, /) -> {launcher}: ...\n\n"
-        f"{name}: {kernel}\n{docstring(text, '')}\n"
+        f"{name}: _KernelType[{launcher}]\n{docstring(text, '')}\n"
     )
 
 
+def _constant_stub(constant: Constant) -> str:
+    text = f"{constant.name}: {constant.rust_type}" + (f"\n\n{constant.doc}" if constant.doc else "")
+    return f"{constant.name}: _ConstantType\n{docstring(text, '')}\n"
+
+
 def _python_type(parameter: Parameter) -> str:
-    if parameter.kind == "slice":
-        return "_ArrayLike"
     if parameter.kind == "pointer":
-        return "_PointerLike"
+        return "_ArrayLike | SupportsIndex" if parameter.rust_type.startswith("&") else "_PointerLike"
+    if parameter.kind != "scalar":
+        return "_ArrayLike"
     if parameter.dtype == "bool":
         return "bool"
     return "_FloatLike" if parameter.dtype in _FLOATS else "_IntLike"

@@ -11,5 +11,5 @@ at `load`.
 SECTIONS = (
     "errors", "seam", "through_bindings", "through_ctypes", "opening", "images", "torch_state", "library",
     "arguments", "scalars", "exported", "arrays", "marshaller", "configuration", "launch", "extended",
-    "attributes", "kernel",
+    "attributes", "torch_op", "kernel", "constant",
 )  # fmt: skip

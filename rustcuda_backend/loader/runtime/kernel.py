@@ -14,6 +14,7 @@ from rustcuda_backend.loader.runtime.extended import _ExtendedLaunch
 from rustcuda_backend.loader.runtime.launch import _Launch, _launch_any
 from rustcuda_backend.loader.runtime.marshaller import _Marshaller, _parameter_class
 from rustcuda_backend.loader.runtime.seam import _FUNCTION_THREADS, _NOT_FOUND
+from rustcuda_backend.loader.runtime.torch_op import _torch_op
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +79,21 @@ class _Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}[grid, block]({self._signature})>"
 
+    def __get__(self, *_: object) -> _Kernel:
+        """Makes `help` treat a kernel as the routine that it is, instead of listing what all kernels have."""
+        return self
+
+    @property
+    def __signature__(self) -> Any:
+        from inspect import Parameter, Signature
+
+        return Signature(
+            [
+                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=rust)
+                for _, name, _, _, _, rust in self._parameters
+            ]
+        )
+
     def __call__(self, *_arguments: object, **_named: object) -> None:
         """Tells how to launch."""
         raise ArgumentTypeError(
@@ -127,6 +143,24 @@ class _Kernel:
         made.cooperative = bool(cooperative)
         bound: Callable[..., None] = _launch_any.__get__(made)
         return bound
+
+    def torch_op(self, name: str, *, grid: Any, block: Any, shared: int = 0) -> Callable[..., None]:
+        """Registers the kernel as a custom operator of torch, for torch.compile, torch.export and the like.
+
+        The operator takes the kernel's arguments, and torch knows which of them it writes to. It has no
+        gradient: give it one by a torch.autograd.Function around it.
+
+        Args:
+            name: The operator's name, e.g. `"mypackage::saxpy"`.
+            grid: Blocks, or a function from the kernel's arguments to them; where they are 0, nothing is
+                launched.
+            block: Threads of a block.
+            shared: Bytes of dynamic shared memory.
+
+        Returns:
+            The operator, to be called with the kernel's arguments.
+        """
+        return _torch_op(self, self._parameters, name, grid, block, shared)
 
     def occupancy(self, block: Any, shared: int = 0) -> int:
         """How many blocks of this size one multiprocessor of the current GPU runs at once.

@@ -112,7 +112,7 @@ class _Library:
 
     def load(self, device: object = None) -> None:
         """Loads the fatbin and every kernel on one GPU, by index, `"cuda:1"` or torch.device."""
-        index = self.current_device() if device is None else self._index(device)
+        index = self.index(device)
         count = self.driver.device_count()
         if not 0 <= index < count:
             raise ArgumentValueError("", "device", f"one of this machine's {count} GPUs", f"{index}")
@@ -129,7 +129,7 @@ class _Library:
         Nothing that was launched may still be running.
         """
         with self.lock:
-            indices = list(self._devices) if device is None else [self._index(device)]
+            indices = list(self._devices) if device is None else [self.index(device)]
             for index in indices:
                 left = self._devices.pop(index, None)
                 if left is None:
@@ -139,7 +139,10 @@ class _Library:
                 self.within(left, lambda module=left.module: self.driver.unload_module(module))  # type: ignore[misc]
                 self.driver.release_context(index)
 
-    def _index(self, device: object) -> int:
+    def index(self, device: object) -> int:
+        """A GPU's index, of None the current one's."""
+        if device is None:
+            return self.current_device()
         if isinstance(device, int):
             return device
         # torch.device("cuda:1"), whose index is None for "cuda".
