@@ -165,11 +165,11 @@ def test_an_operator_has_the_kernels_schema_and_launches_it(make_loader: Any) ->
 
 
 @pytest.mark.usefixtures("library")
-def test_an_operator_with_a_fixed_grid(make_loader: Any) -> None:
+def test_an_operator_with_a_fixed_grid_and_blocks_that_follow(make_loader: Any) -> None:
     loaded = make_loader(content(OP))
-    operator = loaded.module.op.torch_op("mine::op", grid=4, block=64)
-    operator(1, 1.0, True, X, X, FakeTensor(0x20, "torch.uint8"))
-    assert loaded.last.grid == (4, 1, 1)
+    operator = loaded.module.op.torch_op("mine::op", grid=4, block=lambda n, *_: 32 * n)
+    operator(3, 1.0, True, X, X, FakeTensor(0x20, "torch.uint8"))
+    assert (loaded.last.grid, loaded.last.block) == ((4, 1, 1), (96, 1, 1))
 
 
 def test_a_torch_without_custom_operators(make_loader: Any, library: Any) -> None:

@@ -111,7 +111,12 @@ class _KernelType(Protocol[_Launch_co]):
         """The same as `kernel[grid, block, shared, stream]`, with clusters and cooperative launches."""
         ...
     def torch_op(
-        self, name: str, *, grid: _Extent | Callable[..., _Extent], block: _Extent, shared: int = 0
+        self,
+        name: str,
+        *,
+        grid: _Extent | Callable[..., _Extent],
+        block: _Extent | Callable[..., _Extent],
+        shared: int = 0,
     ) -> _Launch_co:
         """Registers the kernel as a custom operator of torch, which takes the kernel's arguments."""
         ...

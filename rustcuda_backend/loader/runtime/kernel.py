@@ -154,7 +154,7 @@ class _Kernel:
             name: The operator's name, e.g. `"mypackage::saxpy"`.
             grid: Blocks, or a function from the kernel's arguments to them; where they are 0, nothing is
                 launched.
-            block: Threads of a block.
+            block: Threads of a block, or a function likewise.
             shared: Bytes of dynamic shared memory.
 
         Returns:

@@ -50,7 +50,8 @@ def _torch_op(
         # Nothing to do for empty tensors, and no launch that the driver would take.
         if extent == 0 or (isinstance(extent, tuple) and 0 in extent):
             return
-        kernel[extent, block, shared](*arguments)
+        threads = block(*arguments) if callable(block) else block
+        kernel[extent, threads, shared](*arguments)
 
     operator: Any = library.custom_op(name, launch, mutates_args=written, device_types="cuda", schema=schema)
     # It returns nothing, so that there is nothing to make up when it is traced.

@@ -1,101 +1,14 @@
 """Five GPU kernels written in Rust (../kernels/src), as functions of torch tensors.
 
-Each checks the shapes, since kernels that take pointers trust their caller, and launches on torch's
-current stream. Types, devices and the contiguity of slices are checked by `kernels_cuda`.
+The kernels themselves are in `sample_ext.kernels_cuda`, which works without torch, too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sample_ext import kernels_cuda
-
-if TYPE_CHECKING:
-    import torch
-
 __all__ = ["rmsnorm", "saxpy", "silu_and_mul", "softmax", "transpose"]
 
-# The block sizes that the kernels are written for.
-THREADS = 256
-TILE = 64
-TILE_THREADS = (16, 16)
-
-
-def saxpy(a: float, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Adds `a * x` to `y`, in place, and returns `y`; both f32 and contiguous, of equally many elements."""
-    if x.numel() != y.numel():
-        raise ValueError(f"saxpy: x has {x.numel()} elements, y has {y.numel()}")
-    if y.numel():
-        kernels_cuda.saxpy[_blocks(y.numel(), 4 * THREADS), THREADS](a, x, y)
-    return y
-
-
-def rmsnorm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6) -> torch.Tensor:
-    """Divides each row of `x` (f32) by its root mean square, and multiplies it by `weight`.
-
-    Rows lie along the last dimension; the rows of a matrix may be strided.
-    """
-    columns = _columns("rmsnorm", x)
-    if weight.shape != (columns,):
-        raise ValueError(f"rmsnorm: weight must have shape ({columns},), not {tuple(weight.shape)}")
-    y = x.new_empty(x.shape)
-    if y.numel():
-        rows = _with_dense_rows(x.reshape(-1, columns))
-        kernels_cuda.rmsnorm[len(rows), _row_threads(columns)](rows, rows.stride(0), weight, y, eps)
-    return y
-
-
-def softmax(x: torch.Tensor) -> torch.Tensor:
-    """The softmax of `x` (f32) over its last dimension."""
-    columns = _columns("softmax", x)
-    x = x.contiguous()
-    y = x.new_empty(x.shape)
-    if y.numel():
-        kernels_cuda.softmax[y.numel() // columns, _row_threads(columns)](x, y, columns)
-    return y
-
-
-def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
-    """`silu` of the first half of the last dimension of `x` (f16), times the second half."""
-    columns, odd = divmod(_columns("silu_and_mul", x), 2)
-    if odd:
-        raise ValueError(f"silu_and_mul: the last dimension must be even, not {x.shape[-1]}")
-    x = x.contiguous()
-    y = x.new_empty((*x.shape[:-1], columns))
-    if y.numel():
-        kernels_cuda.silu_and_mul[y.numel() // columns, THREADS](x, y, columns)
-    return y
-
-
-def transpose(x: torch.Tensor) -> torch.Tensor:
-    """The transpose of a matrix (f32), contiguous; the rows of `x` may be strided."""
-    if x.ndim != 2:
-        raise ValueError(f"transpose: x must have two dimensions, not {x.ndim}")
-    rows, columns = x.shape
-    x = _with_dense_rows(x)
-    y = x.new_empty((columns, rows))
-    if y.numel():
-        grid = (_blocks(rows, TILE), _blocks(columns, TILE))
-        kernels_cuda.transpose[grid, TILE_THREADS](x, x.stride(0), y, rows, columns)
-    return y
-
-
-def _blocks(elements: int, elements_per_block: int) -> int:
-    return -(-elements // elements_per_block)
-
-
-def _row_threads(columns: int) -> int:
-    """Threads for a row: one for every 16 elements, in whole warps."""
-    return min(512, 32 * _blocks(columns, 32 * 16))
-
-
-def _columns(function: str, x: torch.Tensor) -> int:
-    """The length of the last dimension."""
-    if x.ndim == 0:
-        raise ValueError(f"{function}: x must have at least one dimension")
-    return x.shape[-1]
-
-
-def _with_dense_rows(x: torch.Tensor) -> torch.Tensor:
-    """`x`, or a copy where the elements of a row do not follow each other."""
-    return x if x.stride(1) == 1 else x.contiguous()
+try:
+    from sample_ext.functions import rmsnorm, saxpy, silu_and_mul, softmax, transpose
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
