@@ -180,6 +180,15 @@ def test_children_may_use_cuda_that_their_parent_has_only_imported(seam: Any) ->
     assert sum(line.startswith("launch") for line in log) == 2
 
 
+def test_torch_knows_of_forks_that_came_too_late(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = fake_torch()
+    vars(torch._C)["_cuda_isInBadFork"] = lambda: True
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    loaded.module._library._driver = None
+    with pytest.raises(loaded.module.ForkedProcess):
+        loaded.module.load(0)
+
+
 def test_what_cuinit_says_in_a_child_of_a_process_whose_torch_used_cuda(seam: Any) -> None:
     code = "try: k.load()\nexcept k.KernelError as error: print(type(error).__name__)\n"
     done, _ = seam(code, STUB_FAIL="cuInit", STUB_CODE="3")

@@ -84,7 +84,7 @@ class _Library:
         if self._driver is None:
             with self.lock:
                 if self._driver is None:
-                    if self._forked:
+                    if self._forked or _torch.forked():
                         raise ForkedProcess
                     driver = _open_driver()
                     driver.init()
@@ -171,7 +171,7 @@ class _Library:
             with self.lock:
                 device = self._devices.get(index)
                 if device is None:
-                    device = self._devices[index] = self._load_on(index)
+                    device = self._devices[index] = self._relaxed(lambda: self._load_on(index))
         return device
 
     def _load_on(self, index: int) -> _Device:
@@ -225,19 +225,29 @@ class _Library:
         return data
 
     def within(self, device: _Device, work: Callable[[], _Result]) -> _Result:
-        """Does work while a GPU's context is current, and makes the earlier one current again.
+        """Does work while a GPU's context is current, and makes the earlier one current again."""
+        return self._relaxed(lambda: self._within(device, work))
 
-        Also while a stream is captured into a graph: loading does not touch it, but strict threads refuse
-        it, and the capture would fail.
-        """
+    def _within(self, device: _Device, work: Callable[[], _Result]) -> _Result:
         driver = self.driver
         earlier = driver.current_context()
-        mode = driver.relax_capture(_CAPTURE_RELAXED)
-        if earlier != device.context:
-            driver.set_context(device.context)
+        if earlier == device.context:
+            return work()
+        driver.set_context(device.context)
         try:
             return work()
         finally:
-            if earlier != device.context:
-                driver.set_context(earlier)
+            driver.set_context(earlier)
+
+    def _relaxed(self, work: Callable[[], _Result]) -> _Result:
+        """Does work that may come while a stream is captured into a graph.
+
+        Loading leaves that stream alone, but in a thread of the strict kind the driver would refuse it, and
+        the capture would fail.
+        """
+        driver = self.driver
+        mode = driver.relax_capture(_CAPTURE_RELAXED)
+        try:
+            return work()
+        finally:
             driver.relax_capture(mode)

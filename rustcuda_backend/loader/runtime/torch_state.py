@@ -49,6 +49,10 @@ class _Torch:
         self.raw_stream: Callable[[int], int] | None
         self.grad_enabled: Callable[[], bool] | None
 
+    def forked(self) -> bool:
+        """Whether torch knows that this process was forked from one that had used CUDA."""
+        return self.look() and bool(getattr(self.module._C, "_cuda_isInBadFork", bool)())
+
     def look(self) -> bool:
         """Whether torch is there and has CUDA; learns what there is to know when it first is."""
         if self.module is None:
