@@ -87,8 +87,9 @@ def {PREFIX}{signature.name}(self, {takes}/, *more, **named):
 
 
 def _has_own(signature: KernelSignature) -> bool:
-    """Whether there is an argument that tells the GPU; without one there is more to find out."""
-    return any(parameter.kind != "scalar" for parameter in signature.parameters)
+    """Whether an argument tells the GPU, without which there is more to find out, and none is an array."""
+    kinds = {parameter.kind for parameter in signature.parameters}
+    return bool(kinds - {"scalar"}) and "array" not in kinds
 
 
 def _local_names(parameters: Sequence[Parameter]) -> list[str]:

@@ -145,7 +145,7 @@ def stub(content: LoaderContent) -> str:
     """The stub's text, but for its header."""
     parts = [
         docstring(module_doc(content), ""),
-        "\nfrom collections.abc import Callable, Mapping\n",
+        "\nfrom collections.abc import Callable, Mapping, Sequence\n",
         "from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeAlias, TypeVar\n\n",
         STUB_TYPES,
         "\n",
@@ -205,8 +205,8 @@ def _constant_stub(constant: Constant) -> str:
 def _python_type(parameter: Parameter) -> str:
     if parameter.kind == "pointer":
         return "_ArrayLike | SupportsIndex" if parameter.rust_type.startswith("&") else "_PointerLike"
-    if parameter.kind != "scalar":
+    if parameter.kind not in ("scalar", "array"):
         return "_ArrayLike"
-    if parameter.dtype == "bool":
-        return "bool"
-    return "_FloatLike" if parameter.dtype in _FLOATS else "_IntLike"
+    number = "_FloatLike" if parameter.dtype in _FLOATS else "_IntLike"
+    number = "bool" if parameter.dtype == "bool" else number
+    return f"Sequence[{number}]" if parameter.kind == "array" else number

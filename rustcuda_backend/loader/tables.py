@@ -132,8 +132,12 @@ def _kernel(arguments: Sequence[ast.expr]) -> LoaderKernel:
     )
 
 
+_KINDS = ("scalar", "pointer", "slice", "whole_slice", "rows", "array")
+
+
 def _parameter(name: str, _python: str, kind: str, dtype: str, mutable: bool, rust_type: str) -> Parameter:
-    if kind not in ("scalar", "pointer", "slice") or (kind == "scalar" and dtype not in SCALAR_BYTES):
+    sized = kind in ("scalar", "array")
+    if kind not in _KINDS or (sized and dtype not in SCALAR_BYTES):
         raise ValueError(f"parameter {name!r} has the unknown type {kind!r} of {dtype!r}")
     return Parameter(str(name), kind, dtype, mutable, str(rust_type))
 

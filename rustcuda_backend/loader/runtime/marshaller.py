@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rustcuda_backend.loader.runtime.arguments import _Parameter
 from rustcuda_backend.loader.runtime.arrays import _Pointer, _Rows, _Slice, _WholeSlice
-from rustcuda_backend.loader.runtime.scalars import _FLOAT_LIMITS, _BFloat16, _Bool, _Float, _Integer
+from rustcuda_backend.loader.runtime.scalars import _ByValue, _scalar_class
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ _ARRAY_CLASSES: dict[str, type[_Parameter]] = {
 
 
 def _parameter_class(kind: str, dtype: str) -> type[_Parameter]:
+    if kind == "array":
+        return _ByValue
     if kind != "scalar":
         return _ARRAY_CLASSES[kind]
-    if dtype == "bf16":
-        return _BFloat16
-    return _Bool if dtype == "bool" else _Float if dtype in _FLOAT_LIMITS else _Integer
+    return _scalar_class(dtype)
 
 
 class _Marshaller:

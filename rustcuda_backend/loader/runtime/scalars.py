@@ -117,3 +117,34 @@ class _Bool(_Scalar):
             value = bool(value)
         values.append(value)
         return -1
+
+
+def _scalar_class(dtype: str) -> type[_Integer | _Float | _Bool]:
+    if dtype == "bf16":
+        return _BFloat16
+    return _Bool if dtype == "bool" else _Float if dtype in _FLOAT_LIMITS else _Integer
+
+
+class _ByValue(_Parameter):
+    """An array passed by value: a sequence of as many numbers."""
+
+    def prepare(self) -> None:
+        element = _scalar_class(self.dtype)(
+            self.library, self.kernel, self.name, self.dtype, self.mutable, self.dtype
+        )
+        self._element = element.convert
+        self._count = int(self.rust.strip("[]").rpartition("; ")[2])
+        code = element.format[0]
+        size = 8 - int(element.format[1:-1] or 0)
+        self.format = f"{self._count}{code}{-self._count * size % 8}x"
+
+    def convert(self, value: Any, values: list[Any], stream: int | None) -> int:
+        if hasattr(value, "tolist") and not getattr(value, "is_cuda", False):
+            value = value.tolist()  # numpy's arrays and torch's tensors
+        if not isinstance(value, list | tuple):
+            raise self.wrong_type(value, "pass a sequence of numbers", f"{self.rust} as a list or tuple")
+        if len(value) != self._count:
+            raise self.wrong_value(f"{self.rust}, {self._count} numbers", f"{len(value)}")
+        for number in value:
+            self._element(number, values, stream)
+        return -1
