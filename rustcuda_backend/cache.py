@@ -98,8 +98,11 @@ def write_atomically(path: Path, data: bytes) -> None:
             stream.write(data)
         temporary.chmod(0o644)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            # Writing, which ends where the disk is full, does not say by itself into which file.
+            error.filename = str(path)
         raise
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from rustcuda_backend import cubin_resources, driver_floor, fatbin, ptx_outline
+from rustcuda_backend import cubin_resources, driver_floor, fatbin, private_paths, ptx_outline
 from rustcuda_backend.containers import device_file
 from rustcuda_backend.errors import FormatError
 from rustcuda_backend.generated import MARK
@@ -25,7 +24,8 @@ class Outcome:
 
     Attributes:
         findings: What is wrong.
-        notes: What differs between capabilities, as the loader knows.
+        notes: What may be meant: differences between capabilities that the loader knows, and paths that
+            may stand for an example.
         modules, kernels, images: How many there are.
     """
 
@@ -74,11 +74,8 @@ def check_wheel(path: Path) -> Outcome:
         kernels += len(said.kernels)
         images += sum(2 if image.capability.ptx else 1 for image in said.images)
     findings += _strays(files, claimed)
-    findings += [
-        finding
-        for name in sorted({*claimed, *loaders, *(f"{loader}i" for loader in loaders)} & files.keys())
-        for finding in _private_paths(name, files[name])
-    ]
+    for finding, certain in _private_paths(files, {*claimed, *loaders, *(f"{each}i" for each in loaders)}):
+        (findings if certain else notes).append(finding)
     return Outcome(tuple(dict.fromkeys(findings)), tuple(notes), len(loaders), kernels, images)
 
 
@@ -193,21 +190,20 @@ def _strays(files: Mapping[str, bytes], claimed: set[str]) -> Iterator[Finding]:
             yield Finding(name, f"stray {kind}: no loader in the wheel loads it")
 
 
-# Folders that belong to a person, or to one machine's build. What compilers are told to write instead
-# (`/rustc/…`, relative paths) is none of these.
-_PRIVATE = (
-    rb"(/(?:home|Users|root|tmp|var/tmp|var/folders|private|builds?|work|workspaces?|github|__w|mnt|media)"
-    rb"/[^\0-\x20\"'<>|`\x7f]{1,300}"
-    rb"|[A-Za-z]:[\\/]{1,2}(?:Users|Temp|a|work|builds?)[\\/]{1,2}[^\0-\x20\"'<>|`\x7f]{1,300})"
-)
-# In text, what goes before may make it part of a relative path or of an address. In a fatbin strings follow
-# each other without anything between them.
-_IN_TEXT = re.compile(rb"(?<![\w.:/-])" + _PRIVATE)
-_IN_FATBIN = re.compile(_PRIVATE)
+# So many paths tell enough; debug information has hundreds.
+_PATHS_SHOWN = 3
 
 
-def _private_paths(name: str, data: bytes) -> Iterator[Finding]:
-    pattern = _IN_TEXT if name.endswith((".py", ".pyi")) else _IN_FATBIN
-    for found in dict.fromkeys(pattern.findall(data)):
-        path = found.decode("utf-8", "replace")
-        yield Finding(name, f"it names a path of the machine that built it: {path}")
+def _private_paths(files: Mapping[str, bytes], generated: set[str]) -> Iterator[tuple[Finding, bool]]:
+    """Findings, and whether each is certain."""
+    for name in sorted(files):
+        is_ours = name in generated
+        look = private_paths.of_generated if is_ours else private_paths.of_others
+        found = look(name, files[name])
+        for certain in (True, False):
+            paths = [each.path for each in found if each.certain == certain]
+            shown = paths if is_ours else paths[:_PATHS_SHOWN]
+            for number, path in enumerate(shown, 1):
+                more = f" (and {len(paths) - number} more)" if number == _PATHS_SHOWN < len(paths) else ""
+                what = "the machine that built it" if certain else "somebody's machine"
+                yield Finding(name, f"it names a path of {what}: {path}{more}"), certain

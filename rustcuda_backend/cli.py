@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import io
-import os
-import sys
 from collections.abc import Sequence
 
-from rustcuda_backend import session
-from rustcuda_backend.commands import PROGRAM, Command, build, check, doctor, init, inspect
+from rustcuda_backend import session, standard_output
+from rustcuda_backend.commands import PROGRAM, Command, build, check, doctor, init, inspect, lend
 from rustcuda_backend.version import VERSION
 
-COMMANDS: tuple[Command, ...] = (doctor, init, inspect, build, check)
+COMMANDS: tuple[Command, ...] = (doctor, init, lend, inspect, build, check)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -46,16 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 if all is well, 1 for what the user has to mend. Wrong arguments exit with 2.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A C locale must not turn an answer into a UnicodeEncodeError.
-        sys.stdout.reconfigure(errors="backslashreplace")
-    arguments = make_parser().parse_args(argv)
-    with session.user_errors():
-        try:
-            status: int = arguments.run(arguments)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader (`| head`) has seen enough; Python would complain once more when it ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
+    with session.user_errors(), standard_output.arriving():
+        arguments = make_parser().parse_args(argv)
+        status: int = arguments.run(arguments)
     return status

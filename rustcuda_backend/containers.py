@@ -6,10 +6,10 @@ import re
 import zipfile
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from rustcuda_backend import elf_reader
+from rustcuda_backend import elf_reader, named_file
 from rustcuda_backend.errors import FormatError
 from rustcuda_backend.generated import MARK
 
@@ -50,7 +50,7 @@ def pieces(path: Path) -> list[Piece]:
     Raises:
         FormatError: The file is of no kind that can hold device code, damaged, or has none.
     """
-    data = _content(path)
+    data = named_file.read(path)
     if data.startswith(_ZIP_MAGIC):
         found = list(_of_archive(path))
     elif data[:4] in (_FATBIN_MAGIC, elf_reader.MAGIC) or _PTX.search(data[:_PTX_HEAD]):
@@ -66,18 +66,11 @@ def pieces(path: Path) -> list[Piece]:
     return found
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise FormatError(f"the file cannot be read: {error.strerror}", where=str(path)) from None
-
-
 def _loader_beside(path: Path) -> bytes:
     """The generated loader of the same name, if there is one."""
     try:
-        return path.with_suffix(".py").read_bytes()
-    except OSError:
+        return named_file.read(path.with_suffix(".py"))
+    except FormatError:
         return b""
 
 
@@ -120,9 +113,12 @@ def _of_archive(path: Path) -> Iterator[Piece]:
                 if head not in (_FATBIN_MAGIC, elf_reader.MAGIC) and not member.filename.endswith(".ptx"):
                     continue
                 beside = str(Path(member.filename).with_suffix(".py").as_posix())
+                place = f"{path}, {member.filename}"
+                for read in (member, *((archive.getinfo(beside),) if beside in names else ())):
+                    named_file.check_size(read.file_size, read.filename, place)
                 loader = _text(archive.read(beside)) if beside in names else ""
                 inside = _of_file(archive.read(member), loader, member.filename)
-                yield from _located(inside, f"{path}, {member.filename}")
+                yield from _located(inside, place)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         # The last two: encrypted, or compressed in a way that this Python lacks.
         raise FormatError(f"the archive cannot be read: {error}", where=str(path)) from None
@@ -137,11 +133,18 @@ def _located(found: Iterator[Piece], place: str) -> Iterator[Piece]:
         raise
 
 
+# What only device code is called.
+_NAMES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "PTX"}
+
+
 def device_file(name: str, data: bytes) -> str:
-    """What kind of device code a file is all of, e.g. `"PTX"`; `""` for any other file."""
+    """What kind of device code a file is all of, e.g. `"PTX"`; `""` for any other file.
+
+    The first bytes tell, or else the name: what is damaged is still no host's file.
+    """
     if data.startswith(_FATBIN_MAGIC):
         return "fatbin"
-    if data.startswith(elf_reader.MAGIC):
-        # The machine stands in bytes 18 and 19.
-        return "cubin" if data[18:20] == elf_reader.EM_CUDA.to_bytes(2, "little") else ""
-    return "PTX" if name.endswith(".ptx") else ""
+    # The machine stands in bytes 18 and 19.
+    if data.startswith(elf_reader.MAGIC) and data[18:20] == elf_reader.EM_CUDA.to_bytes(2, "little"):
+        return "cubin"
+    return _NAMES.get(PurePosixPath(name).suffix.lower(), "")

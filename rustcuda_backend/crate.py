@@ -15,6 +15,7 @@ from typing import Any
 import filelock
 
 from rustcuda_backend import cache, process, session
+from rustcuda_backend.cargo_files import LENT
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.rust import TARGET, RustToolchain
 from rustcuda_backend.settings import Settings
@@ -180,19 +181,33 @@ def lend_device_crate(workspace: Path, directory: Path) -> tuple[str, ...]:
     Cargo writes the place of a crate outside the workspace into symbol names, so wheels would differ
     from machine to machine; a relative place inside is the same everywhere.
     """
-    target = workspace / "target" / "rustcuda" / "device"
-    sources = {
+    lent = workspace.joinpath(*LENT)
+    put_device_crate(lent.parent)
+    patch = Path(os.path.relpath(lent, directory)).as_posix()
+    return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
+
+
+def put_device_crate(folder: Path) -> None:
+    """Makes a folder in a target directory hold the device crates, unless it does, beside other builds."""
+    make_ignored(folder.parent)
+    with filelock.FileLock(folder.with_name(".device.lock")):
+        if _files_in(folder) != _device_sources():
+            copy_device_crate(folder)
+
+
+def copy_device_crate(folder: Path) -> None:
+    """Makes a folder hold the device crates and nothing else."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _copy_whole(_device_sources(), folder)
+
+
+def _device_sources() -> dict[Path, bytes]:
+    return {
         path.relative_to(_DEVICE_SOURCES): path.read_bytes()
         for name in _DEVICE_CRATES
         for path in sorted((_DEVICE_SOURCES / name).rglob("*"))
         if path.suffix in (".rs", ".toml") and "target" not in path.parts[len(_DEVICE_SOURCES.parts) :]
     }
-    make_ignored(target.parent)
-    with filelock.FileLock(target.with_name(".device.lock")):
-        if _files_in(target) != sources:
-            _copy_whole(sources, target)
-    patch = Path(os.path.relpath(target / DEVICE_CRATE, directory)).as_posix()
-    return ("--config", f"patch.crates-io.{DEVICE_CRATE}.path='{patch}'")
 
 
 def make_ignored(folder: Path) -> None:

@@ -2,126 +2,165 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from rustcuda_backend.cargo_files import CONFIGS, above, is_lent, named_folders, named_sources
 from rustcuda_backend.errors import SettingsError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 # Files above a crate that its build reads, up to the project's folder.
-_CARGO_FILES = (
-    *("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml"),
-    *(".cargo/config.toml", ".cargo/config"),
-)
-_DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
+_CARGO_FILES = ("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", *CONFIGS)
 _SKIPPED_FOLDERS = ("target", "__pycache__", "node_modules")
 # What makes a folder one that programs fill: cargo's and others' caches, virtual environments.
 _MARKS = ("CACHEDIR.TAG", "pyvenv.cfg")
 # Where Python's tools build, beside pyproject.toml.
 _BUILD_FOLDERS = ("build", "dist")
+# In a folder with it cargo asks for all files of a vendored crate, hidden ones too.
+_VENDORED = ".cargo-checksum.json"
 
 
 def source_files(project: Path, crate: str, *, complete: bool = True) -> list[Path]:
     """The files of the crate, of the crates that it names by path, and of its workspace.
 
+    Symbolic links stand for what they lead to.
+
     Args:
         project: The folder of pyproject.toml.
         crate: The crate's folder, relative to it.
-        complete: Whether crates outside the project, which cannot be in an sdist, are an error.
+        complete: Whether crates outside the project, which cannot be in an sdist, are an error, and
+            likewise links that lead outside or nowhere.
 
     Returns:
         Files relative to the project, sorted.
 
     Raises:
-        SettingsError: The crate depends on one outside the project.
+        SettingsError: Something that the crate needs is outside the project.
     """
     root = project.resolve()
-    waiting = [(root / crate).resolve()]
+    sources = _Sources(root, complete)
+    files = {path for folder in _crates(root, crate, complete)[0] for path in sources.of(folder)}
+    return sorted(path.relative_to(root) for path in files)
+
+
+def device_folders(project: Path, crate: str) -> list[Path]:
+    """Where cargo, told by a patch of the project, looks for the crates that builds lend.
+
+    Args:
+        project: The folder of pyproject.toml.
+        crate: The crate's folder, relative to it.
+
+    Returns:
+        Folders that are to hold the device crates, relative to the project, sorted.
+    """
+    root = project.resolve()
+    return sorted(folder.parent.relative_to(root) for folder in _crates(root, crate, complete=False)[1])
+
+
+def _crates(root: Path, crate: str, complete: bool) -> tuple[set[Path], set[Path]]:
+    """The folders in the project of all crates that one names, and of those among them that are lent."""
+    start = Path(os.path.normpath(root / crate))
+    # cargo is called where a link leads, and the settings name the link.
+    waiting = [start, start.resolve()]
     crates: set[Path] = set()
+    lent: set[Path] = set()
     while waiting:
         folder = waiting.pop()
         if folder in crates:
             continue
         crates.add(folder)
-        for named, manifest in _named_crates(root, folder):
-            if named.is_relative_to(root):
+        for named, namer in named_folders(root, folder):
+            if not named.is_relative_to(root):
+                if complete:
+                    raise SettingsError(
+                        f"the crate in '{named}' is outside the project, so an sdist would lack it",
+                        where=str(namer),
+                        hint="move it inside, or depend on a version from a registry or git",
+                    )
+            elif is_lent(named):
+                lent.add(named)
+            else:
                 waiting.append(named)
+        for source in named_sources(folder):
+            if source.is_relative_to(root):
+                waiting.append(source.parent)
             elif complete:
                 raise SettingsError(
-                    f"the crate in '{named}' is outside the project, so an sdist would lack it",
-                    where=str(manifest),
-                    hint="move it inside, or depend on a version from a registry or git",
+                    f"the source '{source}' is outside the project, so an sdist would lack it",
+                    where=str(folder / "Cargo.toml"),
+                    hint="move it inside",
                 )
-    files = {path for folder in crates if folder.is_relative_to(root) for path in _files_of(root, folder)}
-    return sorted(path.relative_to(root) for path in files)
+    return {folder for folder in crates if folder.is_relative_to(root)}, lent
 
 
-def _named_crates(root: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The crates that a crate's manifest, or its workspace's above it, names; with that manifest."""
-    for place in (folder, *_above(root, folder)):
-        manifest = place / "Cargo.toml"
-        content = _read(manifest)
-        if place != folder and "workspace" not in content:
-            continue
-        for path in _paths(content):
-            yield Path(os.path.normpath(place / path)), manifest
-        for pattern in _table(content, "workspace").get("members", []):
-            for member in glob.glob(pattern, root_dir=place):  # noqa: PTH207 (Path's takes no absolute one)
-                if (place / member / "Cargo.toml").is_file():
-                    yield Path(os.path.normpath(place / member)), manifest
+@dataclass(frozen=True)
+class _Sources:
+    """Finds the files of crates.
 
+    Attributes:
+        root: The project, resolved.
+        complete: Whether links must lead to something in the project.
+    """
 
-def _above(root: Path, folder: Path) -> list[Path]:
-    return [place for place in folder.parents if place.is_relative_to(root)]
+    root: Path
+    complete: bool
 
+    def of(self, crate: Path) -> Iterator[Path]:
+        """The files of one crate, and cargo's in it and in the folders above."""
+        if os.path.lexists(crate) and self._leads_inside(crate):
+            holders = (crate, *above(self.root, crate))
+            yield from self._below(crate, tuple(os.path.realpath(folder) for folder in holders))
+        for folder in (crate, *above(self.root, crate)):
+            yield from (path for name in _CARGO_FILES if self._is_file(path := folder / name))
 
-def _read(manifest: Path) -> dict[str, Any]:
-    """A manifest's content; one that is missing or broken is for cargo to complain about."""
-    try:
-        content: dict[str, Any] = tomllib.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content
+    def _below(self, folder: Path, holders: tuple[str, ...], *, whole: bool = False) -> Iterator[Path]:
+        """The files below a folder; a link to one of the folders that hold it would lead on for ever."""
+        if not (self.complete or os.access(folder, os.R_OK)):
+            return
+        whole = whole or (folder / _VENDORED).is_file()
+        for path in sorted(folder.iterdir()):
+            if not whole and path.name.startswith("."):
+                continue
+            if not path.is_dir():
+                if self._is_file(path):
+                    yield path
+            elif (whole or _is_source(path, at_top=folder == self.root)) and self._leads_inside(path):
+                real = os.path.realpath(path)
+                if real not in holders:
+                    yield from self._below(path, (*holders, real), whole=whole)
 
+    def _is_file(self, path: Path) -> bool:
+        # A build may read files from elsewhere, which an sdist must not.
+        if self.complete and os.path.lexists(path):
+            self._leads_inside(path)
+        return path.is_file()
 
-def _paths(content: Mapping[str, Any]) -> Iterator[str]:
-    """Every `path` of a manifest's dependencies and patches."""
-    holders = [content, _table(content, "workspace"), *_tables(_table(content, "target"))]
-    dependencies = [_table(holder, kind) for holder in holders for kind in _DEPENDENCIES]
-    for table in (*dependencies, *_tables(_table(content, "patch"))):
-        yield from (item["path"] for item in _tables(table) if isinstance(item.get("path"), str))
+    def _leads_inside(self, path: Path) -> bool:
+        """Whether something is in the project also when links are followed."""
+        real = Path(os.path.realpath(path))
+        inside = real.is_relative_to(self.root) and os.path.exists(real)  # noqa: PTH110 (no error in loops)
+        if not inside and self.complete:
+            raise self._misled(path)
+        return inside
 
-
-def _table(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = content.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def _tables(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [value for value in content.values() if isinstance(value, dict)]
-
-
-def _files_of(root: Path, crate: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(crate):
-        here = Path(place)
-        folders[:] = [name for name in folders if _is_source(here / name, at_top=here == root)]
-        yield from (here / name for name in names if not name.startswith("."))
-    for above in (crate, *_above(root, crate)):
-        yield from (above / name for name in _CARGO_FILES if (above / name).is_file())
+    def _misled(self, path: Path) -> SettingsError:
+        """The error for a path with a link that leads outside, or nowhere."""
+        link = next(place for place in (path, *path.parents) if place.is_symlink())
+        real = os.path.realpath(link)
+        outside = "is outside the project, so an sdist would lack it"
+        why = outside if os.path.exists(real) else "does not exist"  # noqa: PTH110 (no error in loops)
+        return SettingsError(
+            f"the link '{link.relative_to(self.root)}' leads to '{real}', which {why}",
+            where=str(link),
+            hint="put what it is to lead to into the project, or remove the link if no build needs it",
+        )
 
 
 def _is_source(folder: Path, *, at_top: bool) -> bool:
     """Whether a folder may hold sources, rather than what some program has made or keeps."""
     name = folder.name
-    if name in _SKIPPED_FOLDERS or name.startswith(".") or name.endswith(".egg-info"):
+    if name in _SKIPPED_FOLDERS or name.endswith(".egg-info"):
         return False
     if at_top and name in _BUILD_FOLDERS:
         return False

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.generated import is_generated
-from rustcuda_backend.settings import CRATES, TABLE, Settings
+from rustcuda_backend.settings import CONTAINERS, CRATES, TABLE, Settings
 
 
 def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Settings]]:
@@ -27,12 +27,19 @@ def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Sett
         # On some file systems `a.Kernels` and `a.kernels` are one file.
         same = found.setdefault(name.casefold(), (name, each))
         if same[1] is not each:
+            first, second = same[1].crate, each.crate
+            both = f"of '{first}' and of '{second}'" if first != second else f"of '{first}', listed twice,"
             raise SettingsError(
-                f"the kernels of '{same[1].crate}' and of '{each.crate}' go into one module, '{name}'",
-                where=each.where("module" if "module" in each.origins else "crate"),
+                f"the kernels {both} go into one module, '{name}'",
+                where=place_of_module(each),
                 hint=f'give each {CRATES} a module of its own, e.g. module = "{name}_{len(found) + 1}"',
             )
     return list(found.values())
+
+
+def place_of_module(settings: Settings) -> str:
+    """Where a crate's module is set, or where it could be."""
+    return settings.where("module" if "module" in settings.origins else "crate")
 
 
 def _module(settings: Settings, packages: Sequence[str]) -> str:
@@ -72,7 +79,7 @@ def checked_module(module: str, packages: Sequence[str], where: str) -> str:
 
 
 def check_free(module: str, folder: Path, others: Sequence[str]) -> None:
-    """Keeps what somebody wrote from being overwritten or hidden.
+    """Keeps what somebody wrote from being overwritten or hidden, and the module from being hidden by it.
 
     Args:
         module: The module to generate.
@@ -80,17 +87,39 @@ def check_free(module: str, folder: Path, others: Sequence[str]) -> None:
         others: The project's packages and extension modules.
 
     Raises:
-        SettingsError: There is a module, stub, package or extension module of that name.
+        SettingsError: There is a module, stub, package, extension module or file of kernels of that name.
     """
     name = module.rpartition(".")[2]
-    written = [folder / f"{name}.py", folder / f"{name}.pyi"]
-    taken = [path for path in written if path.exists() and not is_generated(path)]
-    if (folder / name / "__init__.py").exists():
-        taken.append(folder / name)
+    taken = next((path for path in _entries(folder) if _takes(path, name)), None)
     if not taken and module not in others:
         return
     raise SettingsError(
         f"the module '{module}' is already there, and no build has made it",
-        where=str(taken[0]) if taken else "the project's packages and extension modules",
-        hint=f"set module in {TABLE} to a name that is free",
+        where=str(taken) if taken else "the project's packages and extension modules",
+        hint=f"set module in {TABLE} to a name that is free"
+        + (f",\nor delete {taken} if a build left it behind" if taken and _is_kernels(taken) else ""),
     )
+
+
+def _is_kernels(path: Path) -> bool:
+    return path.suffix in CONTAINERS.values()
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _takes(path: Path, name: str) -> bool:
+    """Whether a file or folder of a package leaves no room for a generated module of a name."""
+    # A wheel serves all systems; some of them do not tell `Kernels.py` from `kernels.py`.
+    stem, _, rest = path.name.casefold().partition(".")
+    if stem != name.casefold():
+        return False
+    if path.is_dir():
+        return not rest and (path / "__init__.py").exists()
+    suffix = path.suffix.casefold()
+    # Python looks for extension modules first: `kernels.abi3.so`, `kernels.cp312-win_amd64.pyd`.
+    if suffix in (".so", ".pyd"):
+        return True
+    ours = (".py", ".pyi", *CONTAINERS.values())
+    return rest in {each.removeprefix(".") for each in ours} and not is_generated(path)

@@ -175,7 +175,7 @@ def _compiler(
         sysroot.sysroot(toolchain, tools.libdevice),
         crate,
         settings,
-        user_rustflags(toolchain, crate.directory, environ),
+        user_rustflags(toolchain, crate.directory, environ, settings.cargo_args),
         environ,
         work.cargo_jobs,
         report,

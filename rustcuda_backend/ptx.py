@@ -43,6 +43,11 @@ _MARKER = re.compile(
     rf"(?P<name>(?:{RECORD_PREFIX}|{SHARED_PREFIX}){_NAME})\[(?P<size>\d+)\](?:\s*=\s*\{{(?P<bytes>[^}}]*)\}})?;\n",
     re.MULTILINE,
 )
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_AFTER_FUNCTIONS = re.compile(r"\.address_size\s|\t\.(?:file|loc|section)\s")
+_DEBUG_SECTION = "\n\t.section\t.debug_"
+# Characters; comments after the last function are far shorter.
+_TAIL = 1 << 14
 _DYNAMIC_DECLARED = re.compile(rf"^\.extern\s+\.shared\b[^;\n]*\b{DYNAMIC_SHARED}\b", re.MULTILINE)
 
 # How Rust spells the types of PTX parameters; LLVM prints every integer as unsigned and f16 as .b16.
@@ -94,6 +99,19 @@ def parse_entries(text: str) -> tuple[PtxEntry, ...]:
         FormatError: A parameter list that cannot be read.
     """
     return tuple(_entry(match) for match in _ENTRY.finditer(text))
+
+
+def is_whole(raw: str) -> bool:
+    """Whether a PTX text goes on to the end of a function or declaration, as a file that is cut off does not.
+
+    LLVM indents what is within functions. Braces are not counted: those in `asm!` are the user's.
+    """
+    last = _COMMENT.sub("", raw[-_TAIL:]).rstrip().rpartition("\n")[2]
+    if not raw.endswith("\n"):
+        return False
+    if last.startswith("}") or (last.startswith(".") and last.endswith(";")):
+        return True
+    return _AFTER_FUNCTIONS.match(last) is not None or (last == "\t}" and _DEBUG_SECTION in raw)
 
 
 def has_plain_kernels(raw: str) -> bool:

@@ -5,10 +5,12 @@ Passes set CARGO_ENCODED_RUSTFLAGS, which makes cargo ignore every other source,
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,51 +20,83 @@ from rustcuda_backend.rust import TARGET, RustToolchain
 _VARIABLE = f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_RUSTFLAGS"
 
 
-def user_rustflags(toolchain: RustToolchain, directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+def user_rustflags(
+    toolchain: RustToolchain,
+    directory: Path,
+    environ: Mapping[str, str],
+    cargo_args: Sequence[str] = (),
+) -> tuple[str, ...]:
     """The flags that cargo itself would give to rustc for this crate.
 
     Order, as in cargo: CARGO_ENCODED_RUSTFLAGS; RUSTFLAGS, also an empty one; `target.<triple>` joined
-    with every matching `target.'cfg(…)'`; `build.rustflags`.
+    with every matching `target.'cfg(…)'`; `build.rustflags`. Either of the last two comes from files, then
+    the variable, then `--config` among cargo's arguments.
     """
     if "CARGO_ENCODED_RUSTFLAGS" in environ:
         encoded = environ["CARGO_ENCODED_RUSTFLAGS"]
         return tuple(encoded.split("\x1f")) if encoded else ()
     if "RUSTFLAGS" in environ:
         return tuple(flag.strip() for flag in environ["RUSTFLAGS"].split(" ") if flag.strip())
-    config = _cargo_config(toolchain, directory, environ)
-    flags = _configured(config, environ, frozenset())
-    if not any(_is_conditional(condition) for condition in config.get("target", {})):
+    files = _cargo_config(toolchain, directory, environ)
+    overrides = _config_arguments(cargo_args)
+    merged = _cargo_config(toolchain, directory, environ, overrides) if overrides else files
+    config = _Config(files, merged, environ)
+    flags = config.flags(frozenset())
+    if not any(_is_conditional(condition) for condition in merged.get("target", {})):
         return flags
     # Flags may set cfgs, which decide about flags: cargo goes round twice at most, and so do we.
     for _ in range(2):
-        previous, flags = flags, _configured(config, environ, _target_cfg(toolchain, flags))
+        previous, flags = flags, config.flags(_target_cfg(toolchain, flags))
         if flags == previous:
             break
     return previous
 
 
-def _configured(
-    config: Mapping[str, Any], environ: Mapping[str, str], facts: frozenset[str]
-) -> tuple[str, ...]:
-    """What the configuration says where these cfgs are set; without any, no condition holds."""
-    tables = config.get("target", {})
-    flags = [*_flags(tables.get(TARGET, {})), *environ.get(_VARIABLE, "").split()]
-    for condition, table in sorted(tables.items()):
-        if facts and _is_conditional(condition) and _holds(condition, facts):
-            flags += _flags(table)
-    return tuple(flags) or (
-        *_flags(config.get("build", {})),
-        *environ.get("CARGO_BUILD_RUSTFLAGS", "").split(),
-    )
+@dataclass(frozen=True)
+class _Config:
+    """cargo's configuration: its files, these with `--config` merged in, and the environment."""
+
+    files: Mapping[str, Any]
+    merged: Mapping[str, Any]
+    environ: Mapping[str, str]
+
+    def flags(self, facts: frozenset[str]) -> tuple[str, ...]:
+        """What it says where these cfgs are set; without any, no condition holds."""
+        of_files, tables = self.files.get("target", {}), self.merged.get("target", {})
+        flags = self._around_variable(of_files.get(TARGET, {}), tables.get(TARGET, {}), _VARIABLE)
+        for condition, table in sorted(tables.items()):
+            if facts and _is_conditional(condition) and _holds(condition, facts):
+                flags += _flags(table)
+        return tuple(
+            flags
+            or self._around_variable(
+                self.files.get("build", {}), self.merged.get("build", {}), "CARGO_BUILD_RUSTFLAGS"
+            )
+        )
+
+    def _around_variable(self, files: Mapping[str, Any], merged: Mapping[str, Any], name: str) -> list[str]:
+        """A table's flags, with a variable's between those of files and those of `--config`."""
+        flags, count = _flags(merged), len(_flags(files))
+        return [*flags[:count], *self.environ.get(name, "").split(), *flags[count:]]
+
+
+def _config_arguments(cargo_args: Sequence[str]) -> list[str]:
+    """Those of cargo's arguments that change its configuration, as `--config=…`."""
+    found = [argument for argument in cargo_args if argument.startswith("--config=")]
+    pairs = itertools.pairwise(cargo_args)
+    return found + [f"--config={value}" for option, value in pairs if option == "--config"]
 
 
 def _is_conditional(condition: str) -> bool:
     return condition.startswith("cfg(")
 
 
-def _cargo_config(toolchain: RustToolchain, directory: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The merged configuration files; `cargo config` still counts as unstable."""
-    argv = (toolchain.cargo, "-Zunstable-options", "config", "get", "--format=json", "--merged=yes")
+def _cargo_config(
+    toolchain: RustToolchain, directory: Path, environ: Mapping[str, str], overrides: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The merged configuration; `cargo config` still counts as unstable."""
+    options = ["-Zunstable-options", *overrides, "config", "get", "--format=json", "--merged=yes"]
+    argv: list[str | Path] = [toolchain.cargo, *options]
     finished = process.run(argv, cwd=directory, env={**environ, "RUSTC_BOOTSTRAP": "1"})
     start = finished.stdout.find("{")
     content: dict[str, Any] = json.loads(finished.stdout[start:]) if finished.ok and start >= 0 else {}

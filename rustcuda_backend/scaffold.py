@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from keyword import iskeyword
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -16,16 +13,15 @@ from rustcuda_backend import cache
 from rustcuda_backend.capability import all_cfg_values
 from rustcuda_backend.crate import DEVICE_CRATE, device_version, lend_device_crate
 from rustcuda_backend.errors import SettingsError
-from rustcuda_backend.pyproject_edit import parsed, with_kernels
+from rustcuda_backend.package_layout import Layout, find_layout
+from rustcuda_backend.package_names import package_name
+from rustcuda_backend.package_search import metadata_name
+from rustcuda_backend.pyproject_edit import table_of, with_kernels
+from rustcuda_backend.settings import parse_pyproject
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _CRATE = "kernels"
 _MODULE = "kernels_cuda"
-
-# PEP 508's.
-_NAME = re.compile(r"[A-Z0-9]|[A-Z0-9][A-Z0-9._-]*[A-Z0-9]", re.IGNORECASE)
-# Where a wrapper of kernels would hide something else that it needs.
-_TAKEN = ("torch", "rustcuda_backend", "cuda", "tests", _CRATE)
 
 
 @dataclass(frozen=True)
@@ -37,12 +33,14 @@ class Scaffold:
         files: Contents by path relative to it.
         pyproject_before: What stands in pyproject.toml, if there is one.
         kept: Files that would have been written, but are there.
+        notes: What else there is to do.
     """
 
     folder: Path
     files: Mapping[str, str]
     pyproject_before: str | None = None
     kept: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def new(name: str, parent: Path) -> Scaffold:
@@ -77,24 +75,25 @@ def here(folder: Path) -> Scaffold:
         SettingsError: The project has kernels already, or cannot have them.
     """
     path = folder / "pyproject.toml"
-    if not path.is_file():
+    if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.cfg", "setup.py")):
         name = folder.name
-        files = _whole_project(name, package_name(name))
-        return _beside_what_is_there(folder, files, package_name(name), None)
-    before = _text_of(path)
-    known = parsed(before, path)
-    name = known.get("project", {}).get("name", folder.name)
-    root, package = _package_of(folder, name)
-    content = _whole_project(name, package, root=root)
+        layout = Layout(package_name(name), Path("src", package_name(name)))
+        return _beside_what_is_there(folder, _whole_project(name, layout.package), layout, None)
+    before = _text_of(path) if path.is_file() else ""
+    known = parse_pyproject(before, path)
+    name = _name_of(folder, known, path)
+    layout = find_layout(folder, known, name, _CRATE)
+    content = _whole_project(name, layout.package, source=layout.source)
     settings = _filled("tables.toml", {})
-    if _several_packages(folder / root):
-        settings += f'module = "{package}.{_MODULE}"\n'
-    if not root and not _says_which_packages(folder, known):
+    if layout.several:
+        settings += f'module = "{layout.package}.{_MODULE}"\n'
+    if layout.unsaid:
         # Otherwise setuptools takes the crate's folder for another package, and refuses to choose.
-        settings += f'\n[tool.setuptools.packages.find]\ninclude = ["{package}", "{package}.*"]\n'
-    edited = with_kernels(before.replace("\r\n", "\n"), path, settings, _filled("uv.toml", {}))
-    content["pyproject.toml"] = edited.replace("\n", "\r\n") if "\r\n" in before else edited
-    return _beside_what_is_there(folder, content, package, before, root)
+        include = f'["{layout.package}", "{layout.package}.*"]'
+        settings += f"\n[tool.setuptools.packages.find]\ninclude = {include}\n"
+    content["pyproject.toml"] = _edited(before, path, settings)
+    plan = _beside_what_is_there(folder, content, layout, before)
+    return replace(plan, notes=tuple(_notes(folder, known, name, layout)))
 
 
 def write(scaffold: Scaffold) -> list[str]:
@@ -112,25 +111,8 @@ def write(scaffold: Scaffold) -> list[str]:
     return sorted(scaffold.files)
 
 
-def package_name(name: str) -> str:
-    """The import package of a distribution.
-
-    Raises:
-        SettingsError: The name is none for a distribution, or gives no package that can be imported.
-    """
-    hint = 'use letters, digits and single "-" between them, e.g. my-kernels'
-    if not _NAME.fullmatch(name):
-        raise SettingsError(f"'{name}' is no name for a distribution", where="PEP 508", hint=hint)
-    package = re.sub(r"[-_.]+", "_", name).lower()
-    if not package.isidentifier() or iskeyword(package):
-        raise SettingsError(f"'{package}', of '{name}', is no name for a package", where="PEP 8", hint=hint)
-    if package in _TAKEN or package in sys.stdlib_module_names:
-        raise SettingsError(f"a package '{package}' would hide another of that name", where=name, hint=hint)
-    return package
-
-
-def _whole_project(name: str, package: str, root: str = "src") -> dict[str, str]:
-    crate = re.sub(r"[-_.]+", "-", name).lower() + f"-{_CRATE}"
+def _whole_project(name: str, package: str, source: Path | None = None) -> dict[str, str]:
+    crate = f"{package.strip('_').replace('_', '-')}-{_CRATE}"
     values = {
         "name": name,
         "package": package,
@@ -140,13 +122,13 @@ def _whole_project(name: str, package: str, root: str = "src") -> dict[str, str]
         "cuda_arch_values": ", ".join(f'"{value}"' for value in all_cfg_values()),
     }
     pyproject = "\n".join(_filled(f"{part}.toml", values) for part in ("pyproject", "tables", "uv"))
-    source = Path(root, package).as_posix()
+    code = (source or Path("src", package)).as_posix()
     templates = {
         "README.md": "README.md",
         ".gitignore": "gitignore",
         ".github/workflows/ci.yml": "ci.yml",
-        f"{source}/__init__.py": "init.py",
-        f"{source}/ops.py": "ops.py",
+        f"{code}/__init__.py": "init.py",
+        f"{code}/ops.py": "ops.py",
         "tests/test_ops.py": "test_ops.py",
         f"{_CRATE}/Cargo.toml": "Cargo.toml",
         f"{_CRATE}/Cargo.lock": "Cargo.lock",
@@ -154,7 +136,7 @@ def _whole_project(name: str, package: str, root: str = "src") -> dict[str, str]
         f"{_CRATE}/.cargo/config.toml": "cargo-config.toml",
     }
     filled = {path: _filled(template, values) for path, template in templates.items()}
-    return {"pyproject.toml": pyproject, f"{source}/py.typed": "", **filled}
+    return {"pyproject.toml": pyproject, f"{code}/py.typed": "", **filled}
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -190,47 +172,49 @@ def _text_of(path: Path) -> str:
         raise SettingsError(f"{path.name} is not UTF-8: {error}", where=str(path)) from None
 
 
-def _package_of(folder: Path, name: str) -> tuple[str, str]:
-    """Where the packages are, relative to the project, and the one that the kernels go into."""
-    wanted = re.sub(r"[-_.]+", "_", name).lower()
-    for root in ("src", ""):
-        found = _packages(folder / root)
-        if wanted in found or len(found) == 1:
-            return root, wanted if wanted in found else found[0]
-        if found:
-            raise SettingsError(
-                f"it is not clear into which package the kernels go: {', '.join(found)}",
-                where=str(folder / root),
-                hint=f"name one of them '{wanted}', as the project",
-            )
-    return "src", package_name(name)
+def _name_of(folder: Path, content: dict[str, Any], path: Path) -> str:
+    """The distribution's name; the folder's where the project says none."""
+    name = table_of(content, "project", path).get("name", "")
+    if not isinstance(name, str):
+        raise SettingsError(f"'name' must be a text, not {name!r}", where=f"[project] in {path}")
+    table_of(table_of(content, "tool", path), "setuptools", path)
+    return name or metadata_name(folder) or folder.name
 
 
-def _packages(root: Path) -> list[str]:
-    folders = sorted(root.iterdir()) if root.is_dir() else []
-    found = [path.name for path in folders if (path / "__init__.py").is_file()]
-    return [name for name in found if name not in ("tests", "test", "docs")]
+def _edited(before: str, path: Path, settings: str) -> str:
+    """The text of pyproject.toml with our tables; line ends stay as they are."""
+    windows = "\r\n" in before and before.count("\r\n") == before.count("\n")
+    text = before.replace("\r\n", "\n") if windows else before
+    edited = with_kernels(text, path, settings, _filled("uv.toml", {}))
+    return edited.replace("\n", "\r\n") if windows else edited
 
 
-def _several_packages(root: Path) -> bool:
-    return len(_packages(root)) > 1
-
-
-def _says_which_packages(folder: Path, pyproject: dict[str, Any]) -> bool:
-    if (folder / "setup.py").exists() or (folder / "setup.cfg").exists():
-        return True
-    return "packages" in pyproject.get("tool", {}).get("setuptools", {})
+def _notes(folder: Path, content: dict[str, Any], name: str, layout: Layout) -> Iterator[str]:
+    """What an edit of our own tables cannot do for the project."""
+    project = content.get("project", {})
+    if project or not ((folder / "setup.py").exists() or metadata_name(folder)):
+        dynamic = project.get("dynamic", [])
+        said = [*project, *(dynamic if isinstance(dynamic, list) else ())]
+        lacking = {"name": name, "version": "0.1.0"}
+        lines = [f'{key} = "{value}"' for key, value in lacking.items() if key not in said]
+        if lines:
+            yield "pyproject.toml does not say what is installed; write\n" + "\n".join(("[project]", *lines))
+    if layout.swept_by:
+        yield (
+            f"setuptools takes the folder '{_CRATE}' for a package, by {layout.swept_by}; add there\n"
+            f'exclude = ["{_CRATE}*"]'
+        )
 
 
 def _beside_what_is_there(
-    folder: Path, files: dict[str, str], package: str, before: str | None, root: str = "src"
+    folder: Path, files: dict[str, str], layout: Layout, before: str | None
 ) -> Scaffold:
-    source = folder / root / package
-    module_files = [folder / root / f"{package}.py", source / f"{_MODULE}.py", source / _MODULE]
+    source = folder / layout.source
+    module_files = [source.with_name(f"{layout.package}.py"), source / f"{_MODULE}.py", source / _MODULE]
     clash = next((path for path in module_files if path.exists()), None)
     if clash:
         raise SettingsError(
-            f"'{clash.name}' is where the package '{package}' or its module '{_MODULE}' would go",
+            f"'{clash.name}' is where the package '{layout.package}' or its module '{_MODULE}' would go",
             where=str(clash),
             hint="rename it first",
         )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,9 +31,13 @@ ENVIRONMENT_PREFIX = "RUSTCUDA_"
 TABLE = "[tool.rustcuda]"
 CRATES = "[[tool.rustcuda.crates]]"
 
-# Variables with our prefix that are no settings: the store's folder, and the loader's.
-_OTHER_VARIABLES = (cache.DIRECTORY_VARIABLE, "RUSTCUDA_DRIVER", "RUSTCUDA_REBUILDING")
-_TEST_VARIABLES = "RUSTCUDA_TEST_"
+# Variables with our prefix that are no settings: the store's folder, and the loader's; then those that
+# nobody sets by hand.
+_OTHER_VARIABLES = (cache.DIRECTORY_VARIABLE, "RUSTCUDA_DRIVER")
+_INNER_VARIABLES = ("RUSTCUDA_REBUILDING", "RUSTCUDA_TEST_")
+
+# cargo's own rule. With the two that are left out it builds a crate's tests.
+_PROFILE = re.compile(r"(?!(?:test|bench)$)[A-Za-z0-9_-]+")
 
 # The kinds of file that carry the kernels, and what their names end in.
 CONTAINERS = {"fatbin": ".fatbin", "elf": ".o"}
@@ -110,8 +115,24 @@ def read_pyproject(project: Path) -> dict[str, Any]:
     path = project / "pyproject.toml"
     if not path.is_file():
         return {}
+    return parse_pyproject(path.read_bytes(), path)
+
+
+def parse_pyproject(text: bytes | str, path: Path) -> dict[str, Any]:
+    """What is in a pyproject.toml.
+
+    Raises:
+        SettingsError: It is no TOML.
+    """
     try:
-        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        decoded = text.decode() if isinstance(text, bytes) else text
+        if decoded.startswith("\ufeff"):
+            raise SettingsError(
+                "pyproject.toml begins with a byte-order mark (BOM), which TOML does not have",
+                where=str(path),
+                hint="save it as UTF-8 without BOM",
+            )
+        content: dict[str, Any] = tomllib.loads(decoded)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"pyproject.toml is not valid TOML: {error}", where=str(path)) from None
     return content
@@ -221,11 +242,14 @@ def _from_config_settings(config_settings: ConfigSettings) -> _Found:
 def _from_environment(environ: Mapping[str, str]) -> _Found:
     found = {}
     for variable, text in environ.items():
-        ours = variable.startswith(ENVIRONMENT_PREFIX) and not variable.startswith(_TEST_VARIABLES)
+        ours = variable.startswith(ENVIRONMENT_PREFIX) and not variable.startswith(_INNER_VARIABLES)
         if not ours or variable in _OTHER_VARIABLES:
             continue
         where = f"environment variable {variable}"
-        name = _known(spelled(variable.removeprefix(ENVIRONMENT_PREFIX).lower()), variable, where)
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if name not in SETTING_FIELDS:
+            variables = [*(ENVIRONMENT_PREFIX + each.upper() for each in SETTING_FIELDS), *_OTHER_VARIABLES]
+            raise _unknown(variable, where, variable.upper(), variables, "variables")
         found[name] = (parsed(SETTING_FIELDS[name], [text], where), where)
     return found
 
@@ -243,9 +267,15 @@ def _known(
             where=where,
             hint=f"set it in {TABLE}; a crate can have its own {', '.join(keys)}",
         )
-    close = difflib.get_close_matches(spelled(name), keys, n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"the settings are: {', '.join(keys)}"
-    raise SettingsError(f"unknown setting '{shown}'", where=where, hint=hint)
+    raise _unknown(shown, where, spelled(name), keys, "settings")
+
+
+def _unknown(shown: str, where: str, key: str, known: Sequence[str], noun: str) -> SettingsError:
+    # Without the prefix, by which every variable would be close to every other.
+    names = {each.removeprefix(ENVIRONMENT_PREFIX): each for each in known}
+    close = difflib.get_close_matches(key.removeprefix(ENVIRONMENT_PREFIX), names, n=1)
+    hint = f"did you mean '{names[close[0]]}'?" if close else f"the {noun} are: {', '.join(known)}"
+    return SettingsError(f"unknown setting '{shown}'", where=where, hint=hint)
 
 
 def _check(settings: Settings, place: str) -> None:
@@ -254,6 +284,12 @@ def _check(settings: Settings, place: str) -> None:
             "the setting 'crate' is missing",
             where=settings.origins.get("crate", f"{place} in pyproject.toml"),
             hint='name the folder of the kernel crate, e.g. crate = "kernels"',
+        )
+    if not _PROFILE.fullmatch(settings.profile):
+        raise SettingsError(
+            f"'{settings.profile}' is no cargo profile that kernels can be built with",
+            where=settings.where("profile"),
+            hint="name one that cargo has, e.g. release",
         )
     if "capabilities" in settings.origins and not "".join(settings.capabilities).strip(" ;,"):
         raise SettingsError(

@@ -10,15 +10,19 @@ from typing import ClassVar
 from setuptools import Command, Distribution
 from setuptools.command.build_py import build_py as BuildPy  # noqa: N812
 from setuptools.command.egg_info import egg_info as EggInfo  # noqa: N812
+from setuptools.command.sdist import sdist as Sdist  # noqa: N812
 
 from rustcuda_backend import session
-from rustcuda_backend.crate_sources import source_files
+from rustcuda_backend.crate_sources import device_folders, source_files
 from rustcuda_backend.errors import ToolError
 from rustcuda_backend.generated import file_names, is_generated, remove_generated, write
 from rustcuda_backend.modules import check_free, modules
 from rustcuda_backend.settings import Settings, read_settings, read_table
 
 COMMAND = "build_rustcuda"
+
+# Where setuptools builds, only the project itself can ask for wheels in an isolated build's environment.
+_PLUGIN_HINT = "\nfor isolated builds: name these wheels in requires of [build-system] in pyproject.toml"
 
 
 def check_plugged_in() -> None:
@@ -47,6 +51,7 @@ def finalize_distribution(distribution: Distribution) -> None:
             "build": with_kernels,
             "build_py": _without_generated(distribution.get_command_class("build_py")),
             "egg_info": _with_fresh_list(distribution.get_command_class("egg_info")),
+            "sdist": _with_device_crate(distribution.get_command_class("sdist")),
             COMMAND: BuildRustcuda,
         }
     )
@@ -87,6 +92,24 @@ def _with_fresh_list(egg_info: type[EggInfo]) -> type[Command]:
     return type("egg_info", (egg_info,), {"find_sources": find_sources})
 
 
+def _with_device_crate(sdist: type[Sdist]) -> type[Command]:
+    """The command that makes an sdist, with the device crate where a patch of the project looks for it.
+
+    In the tree a build has put it there, so plain cargo would work there and fail in the sdist.
+    """
+
+    def make_release_tree(self: Sdist, base_dir: str, files: list[str]) -> None:
+        from rustcuda_backend.crate import copy_device_crate
+
+        sdist.make_release_tree(self, base_dir, files)
+        command = self.get_finalized_command(COMMAND)
+        assert isinstance(command, BuildRustcuda)  # noqa: S101 (our own name)
+        for folder in command.device_folders():
+            copy_device_crate(Path(base_dir, folder))
+
+    return type("sdist", (sdist,), {"make_release_tree": make_release_tree})
+
+
 class BuildRustcuda(Command):
     """Builds the kernels into the build tree, or beside their package's source for an editable install."""
 
@@ -105,27 +128,34 @@ class BuildRustcuda(Command):
 
     def run(self) -> None:
         """Builds all kernels, then writes the files: half a build leaves nothing."""
+        with session.user_errors():
+            try:
+                self._build()
+            except ToolError as error:
+                if session.current() is None and "nvidia-" in error.hint:
+                    error.hint += _PLUGIN_HINT
+                raise
+
+    def _build(self) -> None:
         from rustcuda_backend import dependencies, editable, pipeline
         from rustcuda_backend.report import Report
 
-        with session.user_errors():
-            crates = self._modules()
-            for module, _ in crates:
-                self._check_free(module)
-            report = Report(crates[0][1].verbose)
-            for warning in dependencies.warnings(Path.cwd()):
-                report.warn(warning)
-            if self.editable_mode:
-                places = [
-                    editable.Place(module, settings, self._source_folder(module))
-                    for module, settings in crates
-                ]
-                editable.build(Path.cwd(), places, report)
-                return
-            built = pipeline.build_all(Path.cwd(), crates, report)
-            remove_generated(Path(str(self.build_lib)))
-            for (module, _), kernels in zip(crates, built, strict=True):
-                write(self._build_folder(module), module, kernels)
+        crates = self._modules()
+        for module, _ in crates:
+            self._check_free(module)
+        report = Report(crates[0][1].verbose)
+        for warning in dependencies.warnings(Path.cwd()):
+            report.warn(warning)
+        if self.editable_mode:
+            places = [
+                editable.Place(module, settings, self._source_folder(module)) for module, settings in crates
+            ]
+            editable.build(Path.cwd(), places, report)
+            return
+        built = pipeline.build_all(Path.cwd(), crates, report)
+        remove_generated(Path(str(self.build_lib)))
+        for (module, _), kernels in zip(crates, built, strict=True):
+            write(self._build_folder(module), module, kernels)
 
     def get_source_files(self) -> list[str]:
         """What an sdist needs for building the kernels, relative to the project."""
@@ -139,6 +169,11 @@ class BuildRustcuda(Command):
                 crate_directory(Path.cwd(), settings)
                 files.update(source_files(Path.cwd(), settings.crate, complete=complete))
             return sorted(path.as_posix() for path in files)
+
+    def device_folders(self) -> list[Path]:
+        """Where cargo looks for the device crates in the project, relative to it."""
+        crates = self._settings().of_each_crate()
+        return sorted({folder for each in crates for folder in device_folders(Path.cwd(), each.crate)})
 
     def get_outputs(self) -> list[str]:
         """The files this command writes into the build tree."""

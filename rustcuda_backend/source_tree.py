@@ -10,8 +10,11 @@ import contextlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from rustcuda_backend.errors import RustcudaError
 
 # What programs look for from a project's folder upwards.
 _LOOKED_FOR = (".git", ".hg", ".cargo", "rust-toolchain", "rust-toolchain.toml")
@@ -78,16 +81,34 @@ def _copy(tree: Path, copy: Path) -> None:
         shutil.copytree(tree, copy, symlinks=True, ignore=_ignored)
     except shutil.Error as error:
         # What may not be read is hardly a source; if it is one, the build says that it is missing.
-        if not all("[Errno 13]" in why for _, _, why in error.args[0]):
-            raise
+        others = [(source, why) for source, _, why in error.args[0] if "[Errno 13]" not in why]
+        if others:
+            source, why = others[0]
+            raise RustcudaError(
+                f"the source tree cannot be written, and copying it fails: {why}",
+                where=str(source),
+                hint="set TMPDIR to a folder with room for it",
+            ) from None
     for place, _, names in os.walk(copy):
         _allow_writing(Path(place, name) for name in ("", *names))
 
 
 def _ignored(folder: str, names: list[str]) -> set[str]:
-    """Folders that programs fill, which no build reads."""
-    marked = {name for name in names if any(Path(folder, name, mark).is_file() for mark in _MARKS)}
-    return marked | set(_NOT_COPIED).intersection(names)
+    """What no build reads: folders that programs fill; pipes, sockets and devices."""
+    needless = {name for name in names if _is_marked(Path(folder, name)) or _is_special(Path(folder, name))}
+    return needless | set(_NOT_COPIED).intersection(names)
+
+
+def _is_marked(folder: Path) -> bool:
+    # One that may not be looked into is left for copying to complain of.
+    with contextlib.suppress(PermissionError):
+        return any((folder / mark).is_file() for mark in _MARKS)
+    return False
+
+
+def _is_special(path: Path) -> bool:
+    mode = path.lstat().st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
 
 
 def _allow_writing(paths: Iterable[Path]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from rustcuda_backend import cache, pipeline
 from rustcuda_backend.errors import RustcudaError, SettingsError
 from rustcuda_backend.generated import is_generated
+from rustcuda_backend.modules import place_of_module
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import CONTAINERS, CRATES, Settings
 
@@ -70,14 +71,15 @@ def _modules(settings: Settings, module: str) -> list[tuple[str, Settings]]:
     found: dict[str, tuple[str, Settings]] = {}
     for each in settings.of_each_crate():
         name = module or each.module or _DEFAULT_MODULE
-        where = "--module" if module else each.where("module")
+        where = "--module" if module else place_of_module(each)
         if not all(part.isidentifier() and not iskeyword(part) for part in name.split(".")):
             raise SettingsError(f"'{name}' is no name of a Python module", where=where)
         # All files go into one folder, and some file systems do not tell upper from lower case.
         other, _ = found.setdefault(_file_name(name).casefold(), (name, each))
         if found[_file_name(name).casefold()][1] is not each:
+            both = f"the modules '{other}' and '{name}'" if other != name else f"two modules '{name}'"
             raise SettingsError(
-                f"the modules '{other}' and '{name}' would be written to the same files",
+                f"{both} would be written to the same files",
                 where=where,
                 hint=f"set module in each {CRATES} so that the last parts differ",
             )

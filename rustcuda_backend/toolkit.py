@@ -272,8 +272,14 @@ def _identify(ptxas: Path) -> _Ptxas:
         raise ToolError(f"ptxas does not start: {error.strerror}", where=str(ptxas)) from error
     release = re.search(r"\bV(\d+)\.(\d+)\.\d+", finished.stdout)
     if not release:
-        said = (finished.stdout + finished.stderr).strip() or f"exit status {finished.returncode}"
-        raise ToolError(f"ptxas does not say its version: {said}", where=str(ptxas))
+        lines = (finished.stdout + finished.stderr).split("\n")
+        said = next((line.strip() for line in lines if line.strip()), f"exit status {finished.returncode}")
+        raise ToolError(
+            f"this is not ptxas: asked for its version, it says '{said}'",
+            where=str(ptxas),
+            hint="set ptxas to the executable of a CUDA toolkit, e.g. /usr/local/cuda/bin/ptxas,\n"
+            "or leave it out to use NVIDIA's wheels",
+        )
     return _Ptxas(ptxas, release[0][1:], _counts_as(int(release[1]), int(release[2])))
 
 

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from rustcuda_backend import named_file
 from rustcuda_backend.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _DRIVE = re.compile(r"[A-Za-z]:")
+# Of a line that is no entry, so much is enough to find it.
+_SHOWN = 100
 # They sign RECORD, so it cannot list them.
 _UNRECORDED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 
@@ -38,19 +41,24 @@ class Finding:
 
     def __str__(self) -> str:
         """One line."""
-        return " ".join((f"{self.place}: {self.what}" if self.place else self.what).splitlines())
+        text = " ".join((f"{self.place}: {self.what}" if self.place else self.what).splitlines())
+        # Names in a wheel must not steer the terminal.
+        return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def read_members(path: Path) -> tuple[dict[str, bytes], list[Finding]]:
     """The files in a wheel, and which of them an installer must not unpack.
 
     Raises:
-        FormatError: It is no archive, or cannot be read.
+        FormatError: It is no archive, cannot be read, or is too large when unpacked.
     """
+    named_file.check(path)
     files: dict[str, bytes] = {}
     findings = []
     try:
         with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+            named_file.check_size(unpacked, "the wheel, unpacked,", str(path))
             for member in archive.infolist():
                 problem = _problem(member, files)
                 if problem:
@@ -83,19 +91,23 @@ def _problem(member: zipfile.ZipInfo, before: Mapping[str, bytes]) -> str:
 def check_record(files: Mapping[str, bytes]) -> Iterator[Finding]:
     """Holds every file against RECORD."""
     records = [name for name in files if re.fullmatch(r"[^/]+\.dist-info/RECORD", name)]
-    if len(records) != 1:
-        yield Finding("", f"the wheel has {len(records) or 'no'} files *.dist-info/RECORD, not one")
+    if not records:
+        yield Finding("", "the wheel has no *.dist-info/RECORD, the list of its files; installers refuse it")
+        return
+    if len(records) > 1:
+        yield Finding("", f"the wheel has several lists of its files: {', '.join(records)}")
         return
     (record,) = records
-    listed = {}
+    listed: dict[str, tuple[str, str]] = {}
     try:
-        rows = list(csv.reader(io.StringIO(files[record].decode("utf-8"))))
-    except (UnicodeDecodeError, csv.Error) as error:
-        yield Finding(record, f"it is no table of files: {error}")
+        rows = _rows(files[record])
+    except (ValueError, csv.Error) as error:
+        yield Finding(record, f"it is no list of files: {error}")
         return
-    for row in rows:
+    for number, row in rows:
         if len(row) != 3:
-            yield Finding(record, f"a line of it has {len(row)} fields, not 3: {','.join(row)}")
+            shown = ",".join(row)[:_SHOWN]
+            yield Finding(record, f"line {number} has not the three fields name, hash and size: {shown}")
         elif row[0] in listed:
             yield Finding(record, f"it lists {row[0]} twice")
         else:
@@ -109,6 +121,26 @@ def check_record(files: Mapping[str, bytes]) -> Iterator[Finding]:
             yield from _check_entry(name, files[name], *listed[name])
     for name in sorted(listed.keys() - files.keys()):
         yield Finding(name, "RECORD lists it, but it is not in the wheel")
+
+
+def _rows(record: bytes) -> list[tuple[int, list[str]]]:
+    """The lines of RECORD that are not empty, numbered from 1.
+
+    Raises:
+        ValueError: It is no text, or none of its lines is about a file.
+        csv.Error: It is no table.
+    """
+    try:
+        text = record.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8") from None
+    reader = csv.reader(io.StringIO(text, newline=""))
+    rows = [(reader.line_num, row) for row in reader if row]
+    if not rows:
+        raise ValueError("it is empty")
+    if not any(len(row) == 3 for _, row in rows):
+        raise ValueError("none of its lines has the three fields name, hash and size")
+    return rows
 
 
 def _check_entry(name: str, data: bytes, digest: str, size: str) -> Iterator[Finding]:

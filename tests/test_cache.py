@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -126,3 +129,25 @@ def test_a_store_that_cannot_be_written_names_itself(tmp_path: Path, monkeypatch
     with pytest.raises(RustcudaError, match="cache folder cannot be written") as raised:
         cache.file("kind", "key", lambda: b"")
     assert cache.DIRECTORY_VARIABLE in raised.value.hint
+
+
+FULL = """\
+import pathlib, resource, sys
+from rustcuda_backend import cache, session
+# Python ignores the signal, so that writing fails as it does on a full disk.
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+with session.user_errors():
+    cache.write_atomically(pathlib.Path(sys.argv[1]), bytes(2000))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits the size of files as POSIX does")
+def test_a_disk_that_takes_no_more_is_named_with_the_file(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", FULL, tmp_path / "x"]
+    done = subprocess.run(argv, capture_output=True, check=False)
+    assert done.stderr.decode().splitlines() == [
+        "rustcuda: error: file too large",
+        f"rustcuda:   where: {tmp_path / 'x'}",
+    ]
+    assert done.returncode == 1
+    assert list(tmp_path.iterdir()) == []

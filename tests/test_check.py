@@ -218,11 +218,26 @@ class TestFiles:
 
     def test_stray_files(self, tmp_path, tools, files):
         cubin = cubin_of(files[FATBIN])
-        strays = {"pkg/a.bin": fatbin_of(tools, "8.0"), "pkg/b.cubin": cubin, "pkg/c.ptx": b"//"}
+        strays = {"pkg/a.bin": fatbin_of(tools, "8.0"), "pkg/b.bin": cubin, "pkg/c.ptx": b"//"}
         assert findings(tmp_path, {**files, **strays, "pkg/lib.so": b"\x7fELF" + bytes(60)}) == [
             "pkg/a.bin: stray fatbin: no loader in the wheel loads it",
-            "pkg/b.cubin: stray cubin: no loader in the wheel loads it",
+            "pkg/b.bin: stray cubin: no loader in the wheel loads it",
             "pkg/c.ptx: stray PTX: no loader in the wheel loads it",
+        ]
+
+    @pytest.mark.parametrize("name", ["a.cubin", "A.CUBIN", "a.fatbin", "a.ptx"])
+    @pytest.mark.parametrize("data", [b"", b"junk", b"\x7fELF", b"\x7fELF" + bytes(60)])
+    def test_damaged_stray_with_a_telling_name(self, tmp_path, files, name, data):
+        kind = {"cubin": "cubin", "fatbin": "fatbin", "ptx": "PTX"}[name.rpartition(".")[2].lower()]
+        assert findings(tmp_path, {**files, f"pkg/{name}": data}) == [
+            f"pkg/{name}: stray {kind}: no loader in the wheel loads it"
+        ]
+
+    @pytest.mark.parametrize("length", [20, 40, 200])
+    def test_damaged_stray_with_the_first_bytes_of_one(self, tmp_path, files, length):
+        data = cubin_of(files[FATBIN])[:20] + b"\xff" * (length - 20)
+        assert findings(tmp_path, {**files, "pkg/data": data}) == [
+            "pkg/data: stray cubin: no loader in the wheel loads it"
         ]
 
 
@@ -275,6 +290,100 @@ class TestPrivatePaths:
         assert findings(tmp_path, module_files(tools, "8.0", signatures=[OTHER, named])) == []
 
 
+def found_paths(tmp_path, files, capsys, place, data):
+    """The exit status of check, and what it says of paths in another file of a good wheel."""
+    path = wheel(tmp_path / "pkg-1.whl", {**files, place: data})
+    status = main(["check", str(path)])
+    lines = capsys.readouterr().out.splitlines()
+    return status, [line for line in lines if "it names a path" in line]
+
+
+class TestPrivatePathsInOtherFiles:
+    HOMES = (
+        "/home/anna/kernels/src/lib.rs",
+        "/Users/anna/kernels",
+        "/home/jürgen/x",
+        r"C:\Users\anna\kernels",
+        r"C:\\Users\\anna\\kernels",
+        "d:/Users/anna/kernels",
+    )
+    BUILDS = (
+        "/tmp/pip-req-build-ab12/src/x.c",  # noqa: S108
+        "/tmp/build-env-ab12cd/bin/python",  # noqa: S108
+        "/tmp/rustcuda-build-ab12/tree/x",  # noqa: S108
+        "/var/tmp/tmpab12cd34/x.o",  # noqa: S108
+        "/private/var/folders/ab/c123/T/pip-install-1/x",
+        "/var/folders/ab/c123/T/.tmpAB12cd/x",
+    )
+
+    @pytest.mark.parametrize("path", [*HOMES, *BUILDS])
+    @pytest.mark.parametrize("name", ["pkg/lib.so", "pkg/lib.pyd", "pkg/x.o", "pkg/data.bin"])
+    def test_in_what_a_compiler_wrote(self, tmp_path, files, capsys, name, path):
+        data = b"\x7fELF" + bytes(60) + f"GNU C17\0{path}\0{path}\0main".encode()
+        status, lines = found_paths(tmp_path, files, capsys, name, data)
+        assert lines == [f"pkg-1.whl: {name}: it names a path of the machine that built it: {path}"]
+        assert status == 1
+
+    @pytest.mark.parametrize("path", BUILDS)
+    @pytest.mark.parametrize(
+        "name", ["pkg/config.py", "pkg/a.txt", "pkg-1.data/scripts/x", "pkg-1.dist-info/x"]
+    )
+    def test_of_a_build_in_text(self, tmp_path, files, capsys, name, path):
+        status, lines = found_paths(tmp_path, files, capsys, name, f'x = "{path}"\n'.encode())
+        assert lines == [f"pkg-1.whl: {name}: it names a path of the machine that built it: {path}"]
+        assert status == 1
+
+    @pytest.mark.parametrize("path", HOMES)
+    def test_of_somebody_in_text_may_be_meant(self, tmp_path, files, capsys, path):
+        data = f"Put it into {path}.\n".encode()
+        status, lines = found_paths(tmp_path, files, capsys, "pkg/README.txt", data)
+        assert lines == [f"note: pkg/README.txt: it names a path of somebody's machine: {path}."]
+        assert status == 0
+
+    def test_address_of_a_file(self, tmp_path, files, capsys):
+        data = b"Name: pkg\nRequires-Dist: other @ file:///home/anna/other\n"
+        status, lines = found_paths(tmp_path, files, capsys, "pkg-1.dist-info/METADATA.more", data)
+        assert status == 1
+        assert "it names a path of the machine that built it: /home/anna/other" in lines[0]
+
+    def test_in_record(self, tmp_path, files):
+        everything = {"pkg/__init__.py": b"", **files, "pkg-1.dist-info/METADATA": b"Name: pkg\n"}
+        record = record_of(everything) + b"/tmp/pip-install-1/x.py,,\n"
+        found = findings(tmp_path, files, record=record)
+        assert any(line.startswith("pkg-1.dist-info/RECORD: it names a path") for line in found)
+
+    def test_hundreds(self, tmp_path, files, capsys):
+        data = b"\0".join(b"/home/anna/kernels/src/%d.c" % number for number in range(300))
+        status, lines = found_paths(tmp_path, files, capsys, "pkg/lib.so", data)
+        assert status == 1
+        assert [line.rpartition(": ")[2] for line in lines] == [
+            "/home/anna/kernels/src/0.c",
+            "/home/anna/kernels/src/1.c",
+            "/home/anna/kernels/src/2.c (and 297 more)",
+        ]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "/home/user/project", "/home/<you>/x", "/home/$USER/x", "/home/{name}/x", "/home/runner/work/x",
+            r"C:\Users\me\x", r"C:\Users\%USERNAME%\x", "~/x", "/home/", "/home/anna", "../home/anna/x",
+            "https://anna.org/home/anna/x", "https://x.org/tmp/pip-1/x", "src/home/anna/x.rs",
+            "/usr/lib/x", "/rustc/abc/library/core", "/project/src/x.c", "/usr/local/cuda/bin/ptxas",
+            "/mnt/data/x", "/root/.cache/x", "/homes/anna/x", "a/Users/anna/x", "/workspace/x",
+            "/tmp/socket/x",  # noqa: S108
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("name", ["pkg/lib.so", "pkg/a.py"])
+    def test_others(self, tmp_path, files, capsys, name, text):
+        data = b"\0 " + text.encode() + b"\0" if name.endswith(".so") else f"x = '{text}'\n".encode()
+        assert found_paths(tmp_path, files, capsys, name, data) == (0, [])
+
+    @pytest.mark.parametrize("name", ["index.html", "app.js", "a.css"])
+    def test_places_on_a_site(self, tmp_path, files, capsys, name):
+        data = b'<a href="/home/team/about">'
+        assert found_paths(tmp_path, files, capsys, f"pkg/{name}", data) == (0, [])
+
+
 class TestRecord:
     def test_changed_file(self, tmp_path, files):
         record = record_of({"pkg/__init__.py": b"x", **files, "pkg-1.dist-info/METADATA": b"Name: pkg\n"})
@@ -293,10 +402,11 @@ class TestRecord:
         everything = {"pkg/__init__.py": b"", **files, "pkg-1.dist-info/METADATA": b"Name: pkg\n"}
         good = record_of(everything)
         (line,) = findings(tmp_path, files, record=b"\xff")
-        assert line.startswith("pkg-1.dist-info/RECORD: it is no table of files: 'utf-8' codec can't decode")
+        assert line == "pkg-1.dist-info/RECORD: it is no list of files: byte 0 is not UTF-8"
         record = good + b"a,b\npkg/__init__.py,,\n"
+        number = good.count(b"\n") + 1
         assert findings(tmp_path, files, record=record) == [
-            "pkg-1.dist-info/RECORD: a line of it has 2 fields, not 3: a,b",
+            f"pkg-1.dist-info/RECORD: line {number} has not the three fields name, hash and size: a,b",
             "pkg-1.dist-info/RECORD: it lists pkg/__init__.py twice",
         ]
         record = good.replace(b"pkg/__init__.py,sha256=", b"pkg/__init__.py,md5=")
@@ -313,7 +423,36 @@ class TestRecord:
             for name, data in files.items():
                 archive.writestr(name, data)
         (finding,) = check_wheel(path).findings
-        assert str(finding) == "the wheel has no files *.dist-info/RECORD, not one"
+        assert str(finding) == (
+            "the wheel has no *.dist-info/RECORD, the list of its files; installers refuse it"
+        )
+
+    def test_several(self, tmp_path, files):
+        other = "more-1.dist-info/RECORD"
+        assert findings(tmp_path, {**files, other: b""}) == [
+            f"the wheel has several lists of its files: {other}, pkg-1.dist-info/RECORD"
+        ]
+
+    @pytest.mark.parametrize(
+        ("record", "why"),
+        [
+            (b"", "it is empty"),
+            (b"\r\n\n", "it is empty"),
+            (b"\xff\xfe", "byte 0 is not UTF-8"),
+            (b"garbage\n" * 1000, "none of its lines has the three fields name, hash and size"),
+            (b"a\x1b[31mb\n<html>, and more\n", "none of its lines has the three fields name, hash and size"),
+            (b'"' + b"x" * 200_000, "field larger than field limit (131072)"),
+        ],
+    )
+    def test_garbage(self, tmp_path, files, record, why):
+        # One line, not one for each line of the garbage and each file that is not listed.
+        found = findings(tmp_path, files, record=record)
+        assert found == [f"pkg-1.dist-info/RECORD: it is no list of files: {why}"]
+
+    def test_long_garbage_in_one_line(self, tmp_path, files):
+        everything = {"pkg/__init__.py": b"", **files, "pkg-1.dist-info/METADATA": b"Name: pkg\n"}
+        (line,) = findings(tmp_path, files, record=record_of(everything) + b"\x1b]" + b"x" * 10_000)
+        assert line.endswith("hash and size: \\x1b]" + "x" * 98)
 
 
 class TestArchive:
@@ -374,7 +513,7 @@ class TestArchive:
             main(["check", str(tmp_path / "gone.whl")])
         assert ended.value.code == 1
         said = capsys.readouterr().err
-        assert "the wheel cannot be read: No such file or directory" in said
+        assert "the file cannot be read: No such file or directory" in said
         assert "gone.whl" in said
 
     def test_encrypted(self, tmp_path, files):

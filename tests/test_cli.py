@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from wheels_by_hand import wheel
@@ -22,6 +25,13 @@ PROGRAM = [sys.executable, "-m", "rustcuda_backend"]
 def run(*arguments, **environment):
     environ = {**os.environ, "PYTHONUTF8": "0", **environment}
     return subprocess.run([*PROGRAM, *arguments], capture_output=True, check=False, env=environ)
+
+
+def text_of(folder, kernels):
+    """A PTX file with so many kernels."""
+    text = "".join(f".visible .entry kernel_{number} () {{}}\n" for number in range(kernels))
+    (folder / "k.ptx").write_text(f".version 8.0\n.target sm_80\n{text}", encoding="utf-8")
+    return folder / "k.ptx"
 
 
 def failed(capsys, *arguments):
@@ -55,10 +65,8 @@ class TestProgram:
 
     def test_a_reader_that_has_seen_enough(self, tmp_path):
         # More than a pipe holds, so that writing goes on after the reader is gone.
-        text = "".join(f".visible .entry kernel_{n} () {{}}\n" for n in range(5000))
-        (tmp_path / "k.ptx").write_text(f".version 8.0\n.target sm_80\n{text}", encoding="utf-8")
         with subprocess.Popen(
-            [*PROGRAM, "inspect", "--json", tmp_path / "k.ptx"],
+            [*PROGRAM, "inspect", "--json", text_of(tmp_path, 5000)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as child:
@@ -69,6 +77,62 @@ class TestProgram:
             said = child.stderr.read()
         assert said == b""
         assert child.returncode == 1
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+    @pytest.mark.parametrize("unbuffered", ["", "1"])
+    @pytest.mark.parametrize("kernels", [1, 20_000])
+    @pytest.mark.parametrize("arguments", [["inspect"], ["inspect", "--json"], ["--help"], ["build", "-h"]])
+    def test_an_output_that_takes_nothing(self, tmp_path, arguments, kernels, unbuffered):
+        # Less and more than what Python collects before it writes.
+        path = text_of(tmp_path, kernels)
+        file = [path] if arguments[0] == "inspect" else []
+        with open("/dev/full", "wb") as full:  # noqa: PTH123
+            done = subprocess.run(
+                [*PROGRAM, *arguments, *file],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+                env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            )
+        assert done.stderr.decode().splitlines() == [
+            "rustcuda: error: the output cannot be written: no space left on device",
+            "rustcuda:   where: standard output",
+        ]
+        assert done.returncode == 1
+
+    @pytest.mark.skipif(os.name == "nt", reason="closes a descriptor with a POSIX shell")
+    @pytest.mark.parametrize("arguments", [["--version"], ["inspect", "k.ptx"], ["doctor", "--json"]])
+    def test_an_output_that_is_closed(self, tmp_path, arguments):
+        text_of(tmp_path, 1)
+        script = f"{shlex.join([*PROGRAM, *arguments])} >&-"
+        done = subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+        assert done.stderr.decode().splitlines() == [
+            "rustcuda: error: the output cannot be written: it is closed",
+            "rustcuda:   where: standard output",
+        ]
+        assert done.returncode == 1
+
+    @pytest.mark.parametrize("unbuffered", ["", "1"])
+    @pytest.mark.parametrize("arguments", [["--help"], ["inspect", "k.ptx"], ["check", "k.ptx"]])
+    def test_a_reader_that_is_gone(self, tmp_path, arguments, unbuffered):
+        text_of(tmp_path, 1)
+        read, write = os.pipe()
+        os.close(read)
+        try:
+            done = subprocess.run(
+                [*PROGRAM, *arguments],
+                cwd=tmp_path,
+                stdout=write,
+                stderr=subprocess.PIPE,
+                check=False,
+                env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            )
+        finally:
+            os.close(write)
+        assert b"Broken pipe" not in done.stderr
+        assert b"Traceback" not in done.stderr
+        assert (done.stderr == b"") == (arguments[0] != "check")
+        assert done.returncode == 1
 
     def test_any_name_in_any_locale(self, tmp_path):
         path = tmp_path / "wärme 🦀.ptx"
@@ -152,6 +216,10 @@ class TestBuild:
         what, where, _ = failed(capsys, *argv, "--module", "x")[-3:]
         assert what == "rustcuda: error: --module cannot be given for several crates at once"
         assert where == "rustcuda:   where: --module"
+        path.write_text(re.sub('module = ".*"\n', "", text), encoding="utf-8")
+        what, where, _ = failed(capsys, *argv)[-3:]
+        assert what == "rustcuda: error: two modules 'kernels_cuda' would be written to the same files"
+        assert where == "rustcuda:   where: [[tool.rustcuda.crates]] number 2 crate"
         path.write_text(text.replace("b.two", "b.One"), encoding="utf-8")
         what, where, _ = failed(capsys, *argv)[-3:]
         assert "'a.one' and 'b.One' would be written to the same files" in what

@@ -285,3 +285,14 @@ def test_two_crates_in_one_module(names: tuple[str, str]) -> None:
         modules(read({"crates": crates}), ["p"])
     assert raised.value.where == f"[[tool.rustcuda.crates]] number 2 {'module' if names[1] else 'crate'}"
     assert "module of its own" in raised.value.hint
+
+
+def test_one_crate_listed_twice() -> None:
+    crates = [{"crate": "a"}, {"crate": "a"}]
+    with pytest.raises(SettingsError) as raised:
+        modules(read({"crates": crates}), ["p"])
+    assert raised.value.what == "the kernels of 'a', listed twice, go into one module, 'p.kernels_cuda'"
+    assert raised.value.where == "[[tool.rustcuda.crates]] number 2 crate"
+    # With a module for one of them it is one crate in two modules, which is allowed.
+    crates[1]["module"] = "p.other"
+    assert [name for name, _ in modules(read({"crates": crates}), ["p"])] == ["p.kernels_cuda", "p.other"]

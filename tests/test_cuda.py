@@ -256,16 +256,26 @@ class TestFindTools:
         ("content", "said"),
         [
             ("not a program", "does not start: Exec format error"),
-            ("#!/bin/sh\necho hello\n", "does not say its version: hello"),
-            ("#!/bin/sh\nexit 3\n", "does not say its version: exit status 3"),
+            ("#!/bin/sh\necho\necho hello\necho more\n", "asked for its version, it says 'hello'"),
+            ("#!/bin/sh\necho wrong >&2\nexit 1\n", "asked for its version, it says 'wrong'"),
+            ("#!/bin/sh\nexit 3\n", "asked for its version, it says 'exit status 3'"),
         ],
     )
     def test_ptxas_that_is_none(self, content, said, tmp_path):
         executable = tmp_path / "ptxas"
         executable.write_text(content, encoding="utf-8")
         executable.chmod(0o755)
-        with pytest.raises(ToolError, match=said):
+        with pytest.raises(ToolError) as caught:
             cuda.find_tools(CUDA12, ptxas=str(executable), environ={})
+        assert caught.value.what.endswith(said)
+        assert caught.value.where == str(executable)
+
+    def test_another_program(self):
+        program = shutil.which("ls")
+        with pytest.raises(ToolError, match="this is not ptxas") as caught:
+            cuda.find_tools(CUDA12, ptxas=program, environ={})
+        assert "\n" not in caught.value.what
+        assert "set ptxas to the executable" in caught.value.hint
 
 
 class TestRequiredWheels:

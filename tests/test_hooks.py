@@ -259,7 +259,21 @@ def test_a_module_that_somebody_wrote_is_not_overwritten(
 @pytest.mark.parametrize(
     ("taken", "packages", "where"),
     [
-        ("kernels_cuda.pyi", "", "some_package/kernels_cuda.pyi"),
+        *(
+            (name, "", f"some_package/{name}")
+            for name in (
+                "kernels_cuda.pyi",
+                # By hand, without a loader beside them.
+                "kernels_cuda.fatbin",
+                # Python imports them in place of the generated module.
+                "kernels_cuda.so",
+                "kernels_cuda.abi3.so",
+                "kernels_cuda.cpython-312-x86_64-linux-gnu.so",
+                "kernels_cuda.cp312-win_amd64.pyd",
+                # On Windows and macOS it is the same name.
+                "Kernels_CUDA.py",
+            )
+        ),
         ("kernels_cuda/__init__.py", "", "some_package/kernels_cuda"),
         (
             "kernels_cuda/x.py",
@@ -284,8 +298,10 @@ def test_a_name_that_something_else_has(
     assert not (project / "kernels/target").exists()
 
 
-def test_a_folder_that_is_no_package_takes_no_name(project: Path, tmp_path: Path) -> None:
+def test_what_is_no_module_takes_no_name(project: Path, tmp_path: Path) -> None:
     (project / "some_package/kernels_cuda").mkdir()
+    for name in ("kernels_cuda.txt", "kernels_cuda_more.py", "kernels.py", "kernels_cuda.more.py"):
+        (project / "some_package" / name).touch()
     backend.build_wheel(str(tmp_path), ONE)
     assert "some_package/kernels_cuda.fatbin" in wheel_names(tmp_path)
 

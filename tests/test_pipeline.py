@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import os
 import re
+import shlex
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -147,6 +148,46 @@ def test_nothing_is_done_twice_and_a_lost_file_is_made_again(
     assert ptx.stat().st_mtime_ns == written, "rustc ran again"
     ptx.unlink()
     assert build(project) == first
+
+
+@pytest.mark.parametrize("left", ["", ".version 7.8\n.target sm_80\n", "half", "all but the end", "\udcff"])
+def test_a_file_that_was_cut_short_is_made_again(make_project: MakeProject, left: str) -> None:
+    project = make_project()
+    first = build(project)
+    (ptx,) = (project / "kernels/target/rustcuda/sm_80").rglob("*.s")
+    text = ptx.read_text(encoding="utf-8")
+    cut = {"half": text[: len(text) // 2], "all but the end": text.rstrip()[:-1]}.get(left, left)
+    # cargo takes a file with this time for the one that it had made.
+    times = ptx.stat().st_atime_ns, ptx.stat().st_mtime_ns
+    ptx.write_bytes(cut.encode("utf-8", "surrogateescape"))
+    os.utime(ptx, ns=times)
+    assert build(project) == first
+    assert ptx.read_text(encoding="utf-8") == text
+
+
+def test_a_rustc_that_cannot_write_all_of_it(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project()
+    run = process.run
+
+    def cutting(argv, **options):  # type: ignore[no-untyped-def]
+        finished = run(argv, **options)
+        for ptx in (project / "kernels/target/rustcuda/sm_80").rglob("*.s"):
+            ptx.write_text(ptx.read_text(encoding="utf-8")[:100], encoding="utf-8")
+        return finished
+
+    monkeypatch.setattr(process, "run", cutting)
+    error = failing(project, CompileError)
+    assert error.what == "the PTX that rustc has written is cut off after 100 bytes"
+    assert error.where.endswith(".s")
+    assert "make room on this disk" in error.hint
+
+
+def test_a_brace_that_is_missing_in_asm_is_not_taken_for_a_cut(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD.replace("stdarch_nvptx", "stdarch_nvptx, asm_experimental_arch")
+    source += PLAIN_KERNEL.replace("*out = value", '*out = value; core::arch::asm!("{{ // /* }}")')
+    assert "ptxas" in failing(make_project(source), AssembleError).what
 
 
 def test_a_cargo_that_leaves_no_ptx_is_no_traceback(
@@ -299,6 +340,33 @@ def test_features_profiles_and_cargos_arguments_reach_cargo(make_project: MakePr
     assert set(re.findall(r"\.entry (\w+)", compiled_ptx(project))) == {"store", "more", "debug"}
 
 
+@pytest.mark.parametrize("profile", ["zz", "Release", "debug", "doc", "build"])
+def test_a_profile_that_cargo_does_not_have(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str], profile: str
+) -> None:
+    manifest = MANIFEST + '[profile.gpu]\ninherits = "release"\n[profile.test]\nopt-level = 2\n'
+    project = make_project(settings=f"profile = '{profile}'", manifest=manifest)
+    error = failing(project, SettingsError)
+    assert error.what == f"cargo has no profile '{profile}' for kernels"
+    assert error.where == "[tool.rustcuda] profile"
+    assert error.hint.startswith("name one of release, dev, gpu,\n")
+    assert "error: " not in capfd.readouterr().err, "what cargo says of our own --config only confuses"
+
+
+def test_a_profile_of_the_users_that_cargo_refuses(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project = make_project(settings="profile = 'gpu'", manifest=MANIFEST + "[profile.gpu]\nlto = true\n")
+    failing(project, CompileError)
+    assert "`gpu` is missing an `inherits` directive" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("profile", ["gpu", "dev"])
+def test_a_profile_of_cargos_configuration(make_project: MakeProject, profile: str) -> None:
+    config = {"kernels/.cargo/config.toml": "[profile.gpu]\ninherits = 'release'\n"}
+    build(make_project(settings=f"profile = '{profile}'", files=config))
+
+
 def test_ptxas_arguments_reach_ptxas(make_project: MakeProject) -> None:
     first = build(make_project(folder="a"))
     second = build(make_project(folder="b", settings="ptxas-args = ['-O0']"))
@@ -313,6 +381,14 @@ def test_the_users_own_rustflags_hold_in_every_pass(make_project: MakeProject) -
     assert constants(compiled_ptx(project)) == [77]
     build(project, environ={"RUSTFLAGS": ""})
     assert constants(compiled_ptx(project)) == [5], "as in cargo, an empty RUSTFLAGS hides the file's"
+
+
+def test_rustflags_among_cargos_arguments(make_project: MakeProject) -> None:
+    source = PLAIN_HEAD + PLAIN_KERNEL.replace("= value", "= if cfg!(mine) { 77 } else { 5 }")
+    arguments = '--config \'build.rustflags=["--cfg=mine", "--check-cfg=cfg(mine)"]\''
+    project = make_project(source, settings=f"cargo-args = {shlex.split(arguments)}")
+    build(project)
+    assert constants(compiled_ptx(project)) == [77]
 
 
 def test_a_build_target_or_target_folder_of_the_users_does_not_matter(
@@ -397,6 +473,16 @@ def test_rustcs_colours_are_kept_for_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")
     failing(project, CompileError)
     assert "\x1b[" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--nonsense"], ["--help"], ["--config"], ["--manifest-path", "x"], ["--message-format=short"]],
+)
+def test_arguments_that_cargo_does_not_take(make_project: MakeProject, arguments: list[str]) -> None:
+    error = failing(make_project(settings=f"cargo-args = {arguments}"), CompileError)
+    assert error.what == "cargo has not compiled the kernel crate for capability 8.0"
+    assert error.hint == f"cargo also gets cargo-args, from [tool.rustcuda] cargo-args: {' '.join(arguments)}"
 
 
 def test_a_crate_without_kernels(make_project: MakeProject) -> None:

@@ -91,14 +91,32 @@ def test_an_sdist_and_the_wheel_from_it(make_project: MakeProject, tmp_path: Pat
     assert set(contents(only(tmp_path))) >= {*KERNEL_FILES, NATIVE_FILE}
 
 
-def test_a_package_without_our_table_is_left_alone(
-    fresh: Environment, make_project: MakeProject, tmp_path: Path
-) -> None:
-    project = project_of(make_project, "", native=False)
+def leave_out_nvidias_wheels(project: Path) -> None:
     requirements = 'requires = ["setuptools>=77", "rustcuda-backend"]'
     pyproject = (project / "pyproject.toml").read_text(encoding="utf-8")
     pyproject = re.sub(r"requires = \[.*?\n\]", requirements, pyproject, flags=re.DOTALL)
     (project / "pyproject.toml").write_text(pyproject, encoding="utf-8")
+
+
+def test_a_package_that_does_not_ask_for_nvidias_wheels(
+    fresh: Environment, make_project: MakeProject, tmp_path: Path
+) -> None:
+    project = project_of(make_project, native=False)
+    leave_out_nvidias_wheels(project)
+    finished = fresh.run("-m", "pip", "wheel", "--no-deps", project, cwd=tmp_path)
+    said = finished.stdout + finished.stderr
+    if finished.ok:
+        pytest.skip("this machine has a toolkit, which serves in place of the wheels")
+    assert "what to do: pip install nvidia-cuda-nvcc-cu12==" in said
+    assert "for isolated builds: name these wheels in requires of [build-system] in pyproject.toml" in said
+    assert "Traceback" not in said.partition("rustcuda: error")[2]
+
+
+def test_a_package_without_our_table_is_left_alone(
+    fresh: Environment, make_project: MakeProject, tmp_path: Path
+) -> None:
+    project = project_of(make_project, "", native=False)
+    leave_out_nvidias_wheels(project)
     arguments = ("wheel", "-v", "--wheel-dir", "out", project)
     said = fresh.pip(*arguments, cwd=tmp_path, RUSTCUDA_NONSENSE="1", RUSTCUDA_JOBS="none")
     assert "rustcuda:" not in said

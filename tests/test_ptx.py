@@ -4,7 +4,7 @@ import pytest
 
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.errors import FormatError, SignatureError
-from rustcuda_backend.ptx import PtxEntry, finish, parse_entries
+from rustcuda_backend.ptx import PtxEntry, finish, is_whole, parse_entries
 from rustcuda_backend.signature import KernelSignature, Parameter, parse_type
 
 HOPPER = Capability(9, 0)
@@ -223,3 +223,24 @@ def test_a_static_of_zeros_has_no_initializer() -> None:
     raw = HEADER + static("__rustcuda_kernel_zero", b"\0\0") + SAXPY
     with pytest.raises(SignatureError, match="unknown version"):
         finish(raw, HOPPER)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "}\n",
+        "\n}\n\t// -- End function\n",
+        "}\n\t.section\t.debug_macinfo\t{\t}\n",
+        '}\n\t.section\t.debug_macinfo\t{\t}\n\t.file\t1 "./src/lib.rs"\n',
+        "}\n\t.section\t.debug_info\n\t{\n.b8 1\n\t}\n",
+        ".visible .global .align 4 .u32 x;\n",
+        ".address_size 64\n\n",
+    ],
+)
+def test_texts_that_are_whole_and_every_cut_within_their_function(end: str) -> None:
+    body = "\t.reg .b32 %r<2>;\n\t{ // callseq 0, 0\n\tmov.u32 %r1, 1; // }\n\t}\n/* } */\n$L__1:\n\tret;\n"
+    text = f".version 7.8\n.target sm_80\n.address_size 64\n.entry k()\n{{\n{body}\n"
+    assert is_whole(text + end)
+    begin = text.index("{\n")
+    assert not [cut for cut in range(begin, len(text)) if is_whole(text[:cut])]
+    assert not is_whole((text + end).rstrip())

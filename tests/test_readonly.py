@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import stat
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from projects import MANIFEST, MakeProject
 
 from rustcuda_backend import process, session, source_tree
+from rustcuda_backend.errors import RustcudaError
 
 EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
 ONE = {"capabilities": "8.0"}
@@ -196,10 +198,37 @@ def test_only_what_may_not_be_read_is_left_out(tmp_path: Path, monkeypatch: pyte
         assert [path.name for path in there.iterdir()] == ["source"]
     refusal = OSError(28, "No space left on device")  # type: ignore[assignment]
     with (
-        pytest.raises(shutil.Error, match="No space left"),
+        pytest.raises(RustcudaError, match=r"copying it fails: .*No space left") as raised,
         source_tree.working_in_copy(project, tmp_path / "full"),
     ):
         pass
+    assert raised.value.where == str(project / "secret")
+    assert "TMPDIR" in raised.value.hint
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_what_is_no_file_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "p"
+    (project / "closed").mkdir(parents=True)
+    (project / "source").touch()
+    (project / "dangling").symlink_to("nowhere")
+    (project / "link to a pipe").symlink_to("pipe")
+    os.mkfifo(project / "pipe")
+    monkeypatch.chdir(project)
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket")
+        # As in a folder that may not be looked into; root may.
+        is_file = Path.is_file
+
+        def asked(path: Path) -> bool:
+            if path.parent.name == "closed":
+                raise PermissionError(13, "Permission denied", str(path))
+            return is_file(path)
+
+        monkeypatch.setattr(Path, "is_file", asked)
+        with source_tree.working_in_copy(project, tmp_path / "scratch") as there:
+            names = {path.name for path in there.iterdir()}
+    assert names == {"closed", "source", "dangling", "link to a pipe"}
 
 
 def test_a_tree_that_can_be_written_is_not_copied(

@@ -16,9 +16,11 @@ from rustcuda_backend.rustflags import user_rustflags
 TRIPLE = "CARGO_TARGET_NVPTX64_NVIDIA_CUDA_RUSTFLAGS"
 
 
-def flags_of_cargo(toolchain: RustToolchain, directory: Path, environ: dict[str, str]) -> tuple[str, ...]:
+def flags_of_cargo(
+    toolchain: RustToolchain, directory: Path, environ: dict[str, str], cargo_args: tuple[str, ...]
+) -> tuple[str, ...]:
     """The flags at the end of the command line that cargo prints; compiling then fails without a core."""
-    argv = (toolchain.cargo, "rustc", "-v", "--lib", "--crate-type=rlib", f"--target={TARGET}")
+    argv = (toolchain.cargo, "rustc", "-v", "--lib", "--crate-type=rlib", f"--target={TARGET}", *cargo_args)
     finished = process.run(argv, cwd=directory, env={**environ, "RUSTC": str(toolchain.rustc)})
     (line,) = (line for line in finished.stderr.splitlines() if line.lstrip().startswith("Running `"))
     words = shlex.split(line.strip().removeprefix("Running `").removesuffix("`"))
@@ -35,10 +37,14 @@ class Case:
     parent: str = ""
     home: str = ""
     environ: dict[str, str] = field(default_factory=dict)
+    cargo_args: tuple[str, ...] = ()
 
 
 BUILD = '[build]\nrustflags = ["--cfg", "build"]\n'
 EXACT = f'[target.{TARGET}]\nrustflags = ["--cfg", "exact"]\n'
+
+
+CLI_BUILD = "build.rustflags=['--cfg', 'cli']"
 
 
 def conditional(*conditions: str) -> str:
@@ -115,6 +121,25 @@ CASES = {
         "exact v c0", EXACT + conditional("not(unix)"), environ={TRIPLE: "--cfg v"}
     ),
     "an empty target's variable": Case("build", BUILD, environ={TRIPLE: ""}),
+    "an argument": Case("cli", cargo_args=("--config", CLI_BUILD)),
+    "an argument of one word": Case("build cli", BUILD, cargo_args=("-v", f"--config={CLI_BUILD}")),
+    "an argument after files and variables": Case(
+        "build v cli", BUILD, environ={"CARGO_BUILD_RUSTFLAGS": "--cfg v"}, cargo_args=("--config", CLI_BUILD)
+    ),
+    "an argument for the target hides build": Case(
+        "exact v cli c0",
+        BUILD + EXACT + conditional("not(unix)"),
+        environ={TRIPLE: "--cfg v"},
+        cargo_args=("--config", CLI_BUILD, "--config", f"target.{TARGET}.rustflags=['--cfg', 'cli']"),
+    ),
+    "an argument with a condition": Case(
+        "c0", BUILD, cargo_args=("--config", "target.'cfg(not(unix))'.rustflags=['--cfg', 'c0']")
+    ),
+    "a file for an argument": Case("build", cargo_args=("--config", "src/more.toml")),
+    "RUSTFLAGS hide an argument": Case(
+        "a", environ={"RUSTFLAGS": "--cfg a"}, cargo_args=("--config", CLI_BUILD)
+    ),
+    "arguments without flags": Case("build", BUILD, cargo_args=("--config", "term.quiet=false")),
 }
 
 
@@ -126,6 +151,7 @@ def test_the_flags_are_those_that_cargo_itself_would_pass(
     files = {
         crate / "Cargo.toml": '[package]\nname = "k"\nedition = "2021"\n[workspace]\n',
         crate / "src/lib.rs": "#![no_std]\n",
+        crate / "src/more.toml": BUILD,
         crate / ".cargo/config.toml": case.config,
         crate.parent / ".cargo/config.toml": case.parent,
         tmp_path / "home/config.toml": case.home,
@@ -134,8 +160,8 @@ def test_the_flags_are_those_that_cargo_itself_would_pass(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     environ = {**os.environ, "CARGO_HOME": str(tmp_path / "home"), **case.environ}
-    passed = flags_of_cargo(toolchain, crate, environ)
-    assert user_rustflags(toolchain, crate, environ) == passed
+    passed = flags_of_cargo(toolchain, crate, environ, case.cargo_args)
+    assert user_rustflags(toolchain, crate, environ, case.cargo_args) == passed
     assert " ".join(flag for flag in passed if flag != "--cfg" and flag.strip()) == case.expected
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import pty
+import re
 import shutil
 import sys
 import tarfile
@@ -11,11 +13,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from projects import REPOSITORY
 
 import rustcuda_backend as backend
 from rustcuda_backend import cli, process, pyproject_edit
 from rustcuda_backend.capability import all_cfg_values
 from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.package_names import package_name
 from rustcuda_backend.rust import RustToolchain
 from rustcuda_backend.settings import read_settings, read_table
 from rustcuda_backend.source_tree import _ignored
@@ -149,16 +153,40 @@ def test_it_builds_tests_and_imports_at_once(tmp_path: Path, monkeypatch: pytest
         ("größe", "'größe' is no name for a distribution"),
         ("a/b", "'a/b' is no name for a distribution"),
         ("..", "'..' is no name for a distribution"),
-        ("9lives", "'9lives', of '9lives', is no name for a package"),
-        ("class", "'class', of 'class', is no name for a package"),
-        ("json", "a package 'json' would hide another of that name"),
-        ("Torch", "a package 'torch' would hide another of that name"),
+        ("\u017f", "'\u017f' is no name for a distribution"),
+        (
+            "1abc",
+            "the name '1abc' does not suit a package of kernels: Python cannot import '1abc', which begins",
+        ),
+        ("class", "'class' does not suit a package of kernels: 'class' is a word of Python's own"),
+        ("json", "it would hide 'json' of Python's standard library"),
+        ("Test", "it would hide 'test' of Python's standard library"),
+        ("Torch", "it would hide 'torch', which its own functions need"),
+        ("numpy", "it would hide 'numpy', which its own functions need"),
+        ("pytest", "it would hide 'pytest', which its tests need"),
+        ("pip", "it would hide 'pip', which installs it"),
+        ("setuptools", "it would hide 'setuptools', which installs it"),
+        ("rustcuda-backend", "it would hide 'rustcuda_backend', which builds it"),
+        ("kernels", "'kernels' is another folder of the project"),
+        ("target", "'target' is another folder of the project"),
     ],
 )
 def test_names_that_cannot_be(capfd: pytest.CaptureFixture[str], name: str, message: str) -> None:
     said = refused(capfd, "--", name)
     assert message in said
     assert "my-kernels" in said
+
+
+def test_no_package_is_named_as_one_that_a_build_needs() -> None:
+    """Whatever pyproject.toml of ours requires must stay importable."""
+    pyproject = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    for required in [*pyproject["build-system"]["requires"], *pyproject["project"]["dependencies"]]:
+        distribution = re.split(r"[^\w-]", required)[0]
+        modules = importlib.metadata.packages_distributions()
+        for module in [each for each, names in modules.items() if distribution in names]:
+            if not module.startswith("_"):
+                with pytest.raises(SettingsError, match=f"would hide '{module}'"):
+                    package_name(module)
 
 
 def test_places_that_are_taken(capfd: pytest.CaptureFixture[str]) -> None:
@@ -282,7 +310,30 @@ def test_which_package_the_kernels_go_into(capfd: pytest.CaptureFixture[str]) ->
             {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "hatchling.build"\n'},
             "the project is built by 'hatchling.build', and kernels join only what setuptools builds",
         ),
-        ({"pyproject.toml": '[project]\nname = "9"\n'}, "'9', of '9', is no name for a package"),
+        (
+            {"pyproject.toml": '[project]\nname = "9"\n'},
+            "Python cannot import '9', which begins with a digit",
+        ),
+        ({"pyproject.toml": "[project]\nname = 3\n"}, "'name' must be a text, not 3"),
+        ({"pyproject.toml": "project = 3\n"}, "'project' must be a table, not 3"),
+        ({"pyproject.toml": "tool = 3\n"}, "'tool' must be a table, not 3"),
+        ({"pyproject.toml": "[tool]\nsetuptools = []\n"}, "'setuptools' must be a table, not []"),
+        ({"pyproject.toml": "[tool]\nuv = 1\n"}, "'uv' must be a table, not 1"),
+        ({"pyproject.toml": "[tool.uv]\ncache-keys = 1\n"}, "'cache-keys' must be a list"),
+        ({"pyproject.toml": "build-system = 3\n"}, "'build-system' must be a table, not 3"),
+        (
+            {"pyproject.toml": "[build-system]\nrequires = 'x'\n"},
+            "'requires' must be a list of texts, not 'x'",
+        ),
+        (
+            {"pyproject.toml": "[build-system]\nrequires = []\nbackend-path = ['.']\n"},
+            "the project is built by a backend of its own, in 'backend-path'",
+        ),
+        (
+            {"pyproject.toml": "\ufeff[project]\nname = 'x'\n"},
+            "pyproject.toml begins with a byte-order mark (BOM)",
+        ),
+        ({"setup.cfg": "packages\n"}, "setup.cfg cannot be read"),
     ],
 )
 def test_projects_that_cannot_have_kernels(
@@ -292,7 +343,7 @@ def test_projects_that_cannot_have_kernels(
     assert message in refused(capfd, "--here", "--yes")
 
 
-@pytest.mark.parametrize("content", [{"setup.cfg": ""}, {"setup.py": ""}, {}])
+@pytest.mark.parametrize("content", [{"setup.cfg": "[options]\npackages = mine\n"}, {"setup.py": ""}, {}])
 def test_packages_that_the_project_names_itself(content: dict[str, str]) -> None:
     named = PYPROJECT if content else f'{PYPROJECT}[tool.setuptools]\npackages = ["mine"]\n'
     existing({"pyproject.toml": named, "mine/__init__.py": "", "mine/sub/__init__.py": "", **content})
@@ -300,11 +351,121 @@ def test_packages_that_the_project_names_itself(content: dict[str, str]) -> None
     assert "packages.find" not in Path("pyproject.toml").read_text(encoding="utf-8")
 
 
-def test_line_ends_stay_as_they_are(capfd: pytest.CaptureFixture[str]) -> None:
-    Path("pyproject.toml").write_bytes(PYPROJECT.replace("\n", "\r\n").encode())
+@pytest.mark.parametrize(
+    ("search", "there", "source"),
+    [
+        ('[tool.setuptools.packages.find]\nwhere = ["lib"]\n', "", "lib/mine"),
+        ('[tool.setuptools.packages.find]\nwhere = ["./lib/"]\n', "lib/other", "lib/other"),
+        ('[tool.setuptools.packages.find]\nwhere = ["a", "b"]\n', "b/mine", "b/mine"),
+        ('[tool.setuptools.packages.find]\nwhere = ["lib"]\nexclude = ["one*"]\n', "lib/one", "lib/mine"),
+        ('[tool.setuptools.packages.find]\ninclude = ["mine*"]\n', "", "mine"),
+        ("[tool.setuptools.packages.find]\n", "mine", "mine"),
+        ('[tool.setuptools.package-dir]\n"" = "lib"\n', "", "lib/mine"),
+        ('[tool.setuptools]\npackages = ["mine"]\n', "", "mine"),
+        ('[tool.setuptools]\npackages = ["one"]\npackage-dir = { "" = "lib" }\n', "", "lib/one"),
+        ('[tool.setuptools]\npackages = ["mine"]\npackage-dir = { mine = "python" }\n', "", "python"),
+        ('[tool.setuptools]\npackage-dir = { one = "python/x" }\n', "python/x", "python/x"),
+        ("setup.cfg\n[options]\npackages = find:\n[options.packages.find]\nwhere = lib\n", "", "lib/mine"),
+        ("setup.cfg\n[options]\npackages =\n    one\n    one.sub\npackage_dir =\n    =lib\n", "", "lib/one"),
+        ("setup.cfg\n[flake8]\nignore = E1\n", "mine", "mine"),
+    ],
+)
+def test_a_package_goes_where_setuptools_looks(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], search: str, there: str, source: str
+) -> None:
+    files = {f"{there}/__init__.py": ""} if there else {}
+    if search.startswith("setup.cfg\n"):
+        files["setup.cfg"], search = search.partition("\n")[2], ""
+    if "one.sub" in str(files):
+        files["lib/one/sub/__init__.py"] = ""
+    existing({"pyproject.toml": PYPROJECT + search, **files})
+    assert init("--here", "--yes") == 0
+    assert Path(source, "ops.py").is_file()
+    assert ("note: setuptools takes the folder 'kernels'" in capfd.readouterr().out) == (
+        search == "[tool.setuptools.packages.find]\n"
+    )
+    backend.build_wheel(str(tmp_path), ONE)
+    (wheel,) = tmp_path.glob("*.whl")
+    package = {"lib/other": "other", "python": "mine", "python/x": "one"}.get(source, Path(source).name)
+    with zipfile.ZipFile(wheel) as archive:
+        assert {f"{package}/ops.py", f"{package}/kernels_cuda.fatbin"} < set(archive.namelist())
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "hint"),
+    [
+        ("[tool.setuptools]\npackages = []\n", "setuptools is told of no package", 'add "mine" to packages'),
+        ('[tool.setuptools]\npackages = ["a", "b"]\n', "into which package the kernels go: a, b", "'mine'"),
+        (
+            '[tool.setuptools]\npy-modules = ["x"]\n',
+            "setuptools packs only the modules that py-modules lists",
+            'packages = ["mine"]',
+        ),
+        (
+            '[tool.setuptools.packages.find]\ninclude = ["other*"]\n',
+            "setuptools would leave out a package 'mine'",
+            'add "mine*" to include',
+        ),
+        (
+            '[tool.setuptools.packages.find]\nwhere = ["../lib"]\n',
+            "the packages are outside the project, in '../lib/mine'",
+            "",
+        ),
+        ("[tool.setuptools]\npackages = 3\n", "setuptools does not take what stands there on packages", ""),
+        ("[tool.setuptools]\npackages = [3]\n", "setuptools does not take what stands there on packages", ""),
+        (
+            '[tool.setuptools.packages.find]\nwhere = "lib"\n',
+            "setuptools does not take what stands there",
+            "",
+        ),
+        ("[tool.setuptools]\npackage-dir = 1\n", "setuptools does not take what stands there", ""),
+    ],
+)
+def test_packages_that_setuptools_would_not_find(
+    capfd: pytest.CaptureFixture[str], content: str, message: str, hint: str
+) -> None:
+    existing({"pyproject.toml": PYPROJECT + content})
+    said = refused(capfd, "--here", "--yes")
+    assert message in said
+    assert hint in said
+    assert "where: [tool.setuptools] in " in said
+
+
+def test_a_module_that_setuptools_would_no_longer_pack(capfd: pytest.CaptureFixture[str]) -> None:
+    existing({"pyproject.toml": PYPROJECT, "alone.py": "", "conftest.py": ""})
+    said = refused(capfd, "--here", "--yes")
+    assert "with a package in src, setuptools would no longer pack the module 'alone'" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ({"pyproject.toml": ""}, ['name = "work"', 'version = "0.1.0"']),
+        ({"pyproject.toml": '[project]\nname = "mine"\n'}, ['version = "0.1.0"']),
+        ({"pyproject.toml": '[project]\nname = "mine"\ndynamic = ["version"]\n'}, []),
+        ({"pyproject.toml": '[project]\nname = "mine"\ndynamic = 3\n'}, ['version = "0.1.0"']),
+        ({"setup.cfg": "[metadata]\nname = mine\n"}, []),
+        ({"setup.py": "from setuptools import setup\nsetup(name='mine')\n"}, []),
+    ],
+)
+def test_a_project_that_does_not_say_what_it_is(
+    capfd: pytest.CaptureFixture[str], content: dict[str, str], lines: list[str]
+) -> None:
+    existing(content)
+    assert init("--here", "--yes") == 0
+    said = capfd.readouterr().out.partition("note: pyproject.toml does not say what is installed; write\n")[2]
+    assert said.splitlines()[:-1] == (["[project]", *lines] if lines else [])
+
+
+@pytest.mark.parametrize("ends", [["\r\n"] * 3, ["\n", "\r\n", "\n"]])
+def test_line_ends_stay_as_they_are(capfd: pytest.CaptureFixture[str], ends: list[str]) -> None:
+    lines = zip(PYPROJECT.splitlines(), ends, strict=True)
+    Path("pyproject.toml").write_bytes("".join(line + end for line, end in lines).encode())
     assert init("--here", "--yes") == 0
     written = Path("pyproject.toml").read_bytes()
-    assert written.count(b"\n") == written.count(b"\r\n")
+    for line, end in zip(PYPROJECT.splitlines(), ends, strict=True):
+        assert f"{line}{end}".encode() in written
+    assert written.count(b"\r\n") in (written.count(b"\n"), 1)
     assert '-name = "mine"' not in capfd.readouterr().out
 
 
@@ -316,7 +477,8 @@ def test_a_pyproject_that_is_not_utf_8(capfd: pytest.CaptureFixture[str]) -> Non
 # --- the edit --------------------------------------------------------------------------------------------
 
 TABLES = '[tool.rustcuda]\ncrate = "kernels"\n'
-UV = '[tool.uv]\ncache-keys = [{ file = "x" }]\n'
+UV = '[tool.uv]\ncache-keys = [\n  { file = "x" },\n  { file = "y" },\n]\n'
+XY = [{"file": "x"}, {"file": "y"}]
 
 
 def edited(text: str) -> str:
@@ -337,19 +499,39 @@ def edited(text: str) -> str:
         '[build-system]\nrequires = ["rustcuda-backend>=0.1"]\nbuild-backend = "rustcuda_backend"\n',
         "[tool.uv]\nmanaged = true\n[tool.other]\nx = 1\n",
         "[tool.uv] # mine\n",
-        "[tool.uv]\ncache-keys = []\n",
+        '[tool.uv.sources]\nx = { path = "x" }\n',
+        '[[tool.uv.index]]\nurl = "x"',
+        "[ tool . uv ]\nmanaged = true",
+        # Keys without a table, which must not get into one.
+        'x = 1\n[project]\nname = "x"\n',
+        "project.name = 'x'\nproject.version = '1'\n",
+        "x = { a = 1 } # last, without an end of the line",
+        'x = """\n[build-system]\nrequires = []\n"""\n',
+        'x = """\n[tool.uv]\ncache-keys = [\n"""\n',
+        "tool.black.x = 1\n",
+        "[tool.x]\na = inf\nb = 2020-01-01\n",
+        # What looks like a table of ours.
+        '[a]\nrequires = ["x"]\nbuild-backend = "y"\n[ build-system ]\nrequires = ["z"]\n',
+        '[build-system]\nrequires = ["z"]\n[[a]]\nrequires = ["x"]\nbuild-backend = "y"\n',
+        '[build-system]\nrequires = ["z"]\n["a"]\nbuild-backend = "y"\n',
+        "[build-system]",
+        '[build-system]\nrequires = ["rustcuda-backend-extras", "setuptools"]\n',
     ],
 )
 def test_layouts_that_can_be_edited(text: str) -> None:
     before, after = tomllib.loads(text), tomllib.loads(edited(text))
-    assert after["build-system"]["build-backend"] == "rustcuda_backend"
-    required = after["build-system"]["requires"]
-    assert len([item for item in required if item.startswith("rustcuda-backend")]) == 1
-    others = before.get("build-system", {}).get("requires", [])
-    assert [item for item in required if item in others or "rustcuda" not in item] == others
-    assert after["tool"]["rustcuda"] == {"crate": "kernels"}
-    kept = before.get("tool", {}).get("uv", {})
-    assert after["tool"]["uv"] == {"cache-keys": [{"file": "x"}], **kept}
+    build_system = after.pop("build-system")
+    assert build_system.pop("build-backend") == "rustcuda_backend"
+    required = build_system.pop("requires")
+    assert not build_system
+    others = before.pop("build-system", {}).get("requires", [])
+    ours = [] if others == ["rustcuda-backend>=0.1"] else ["rustcuda-backend"]
+    assert required == [*ours, *others]
+    assert after["tool"].pop("rustcuda") == {"crate": "kernels"}
+    assert after["tool"]["uv"].pop("cache-keys") == XY
+    assert after.pop("tool") in ({"uv": {}, **before.get("tool", {})}, before.get("tool"))
+    before.pop("tool", None)
+    assert after == before
     for line in text.splitlines():
         assert line in edited(text).splitlines() or "require" in line or "build-backend" in line
 
@@ -360,9 +542,42 @@ def test_layouts_that_can_be_edited(text: str) -> None:
         'build-system = { requires = ["setuptools"] }\n',
         '[build-system]\n"requires" = ["setuptools"]\n',
         "[tool]\nuv = { managed = true }\n",
+        "tool = { black = { x = 1 } }\n",
+        "tool.uv.managed = true\n",
+        "tool.uv.cache-keys = []\n",
+        "[tool]\nuv = { cache-keys = [] }\n",
+        '[tool.uv]\n"cache-keys" = []\n',
+        "build-system.requires = []\n",
+        '[build-system]\nrequires = ["x"]\nbuild-backend = """setuptools.build_meta"""\n',
     ],
 )
 def test_layouts_that_cannot_be_edited(text: str) -> None:
     with pytest.raises(SettingsError, match="has a layout that cannot be edited automatically") as raised:
         edited(text)
-    assert 'build-backend = "rustcuda_backend"' in raised.value.hint
+    for lines in ('[build-system]\nrequires = ["rustcuda-backend"]\n', TABLES, UV):
+        assert lines in raised.value.hint
+
+
+def test_what_equals_nothing_can_be_edited_and_what_only_looks_equal_counts() -> None:
+    assert "a = nan" in edited("[tool.x]\na = nan\n")
+    assert pyproject_edit._is("x = 1", {"x": 1})
+    assert not pyproject_edit._is("x = 1", {"x": True})
+    assert not pyproject_edit._is("x = ", {})
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("[]", '[\n  { file = "x" },\n  { file = "y" },\n]'),
+        ('[{ file = "x" }]', '[\n  { file = "y" },\n  { file = "x" }]'),
+        ('[ "y", "z" ] # mine', '[\n  { file = "x" },\n  "y", "z" ] # mine'),
+        (
+            '[ # mine\n    "a", # too\n    { env = "B" } ]',
+            '[ # mine\n  { file = "x" },\n  { file = "y" },\n    "a", # too\n    { env = "B" } ]',
+        ),
+        ('[\n  { file = "y" },\n  "x"]', '[\n  { file = "y" },\n  "x"]'),
+    ],
+)
+def test_cache_keys_join_those_that_are_there(keys: str, expected: str) -> None:
+    text = "[tool.uv]\nmanaged = true\n# keys\ncache-keys = {}\n\n[other]\ncache-keys = 1\n"
+    assert text.format(expected) in edited(text.format(keys))

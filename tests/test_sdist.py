@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
+import json
 import os
+import shutil
 import struct
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from projects import MANIFEST, MakeProject
+from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
 import rustcuda_backend as backend
-from rustcuda_backend import process
+from rustcuda_backend import cli, process, scaffold
+from rustcuda_backend.crate_sources import source_files
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.reproducible import normalise_sdist, source_date_epoch
 from rustcuda_backend.rust import RustToolchain
 
 EPOCH = 1_700_000_000
 ONE = {"capabilities": "8.0"}
+DEVICE = REPOSITORY / "rustcuda_backend" / "device"
 
 
 def sdist(project: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -241,6 +247,127 @@ def test_cargo_takes_the_lock_of_an_unpacked_sdist(
         assert finished.ok, finished.stderr
 
 
+def new_project(tmp_path: Path) -> Path:
+    """What `init` writes, as in a fresh clone: without what git ignores."""
+    plan = scaffold.new("fresh", tmp_path)
+    scaffold.write(plan)
+    shutil.rmtree(plan.folder / "kernels/target")
+    return plan.folder
+
+
+def sample_project(tmp_path: Path) -> Path:
+    shutil.copytree(REPOSITORY / "sample_ext", tmp_path / "sample", ignore=shutil.ignore_patterns("target"))
+    return tmp_path / "sample"
+
+
+@pytest.mark.parametrize("project", [new_project, sample_project])
+def test_an_unpacked_sdist_has_the_device_crate_for_plain_cargo(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    toolchain: RustToolchain,
+    project: Callable[[Path], Path],
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(EPOCH))
+    monkeypatch.setenv("CARGO_HOME", str(tmp_path / "empty"))
+    tree = project(tmp_path)
+    settings = {**ONE, "locked": "true", "offline": "true"}
+    first = sdist(tree, tmp_path / "first", monkeypatch)
+    of_tree = tmp_path / "first" / backend.build_wheel(str(tmp_path / "first"), settings)
+    # What a build leaves in the tree makes no difference.
+    assert sdist(tree, tmp_path / "second", monkeypatch).read_bytes() == first.read_bytes()
+
+    copy = unpacked(first, tmp_path / "a b ü")
+    argv = [str(toolchain.cargo), "metadata", "--locked", "--offline", "--format-version=1"]
+    finished = process.run(argv, cwd=copy / "kernels", env={**os.environ, "RUSTC": str(toolchain.rustc)})
+    assert finished.ok, finished.stderr
+    packages = {package["name"] for package in json.loads(finished.stdout)["packages"]}
+    assert packages >= {"rustcuda-device", "rustcuda-macros"}
+    in_target = {name.rpartition("/")[0] for name in names(first) if "/target/" in name}
+    assert all(name.startswith("kernels/target/rustcuda/device/rustcuda-") for name in in_target)
+
+    third = sdist(copy, tmp_path / "third", monkeypatch)
+    assert names(third) == names(first)
+    of_sdist = tmp_path / "third" / backend.build_wheel(str(tmp_path / "third"), settings)
+    assert of_sdist.read_bytes() == of_tree.read_bytes()
+
+
+def test_a_clone_needs_one_command(tmp_path: Path, toolchain: RustToolchain) -> None:
+    project = new_project(tmp_path)
+    argv = [str(toolchain.cargo), "metadata", "--locked", "--offline", "--format-version=1"]
+    environ = {**os.environ, "RUSTC": str(toolchain.rustc), "CARGO_HOME": str(tmp_path / "empty")}
+    assert not process.run(argv, cwd=project / "kernels", env=environ).ok
+    assert cli.main(["lend", "--project", str(project)]) == 0
+    finished = process.run(argv, cwd=project / "kernels", env=environ)
+    assert finished.ok, finished.stderr
+
+
+def test_vendored_crates_build_from_an_unpacked_sdist(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `cargo vendor` writes them: cargo compares every file with its checksum, hidden ones too."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(EPOCH))
+    vendored = {
+        "Cargo.toml": '[package]\nname = "one"\nversion = "1.0.0"\nedition = "2024"\n',
+        "src/lib.rs": "#![no_std]\n",
+        ".cargo_vcs_info.json": "{}",
+        ".github/ci.yml": "",
+    }
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in vendored.items()}
+    checksum = json.dumps({"files": digests, "package": "0" * 64})
+    source = "registry+https://github.com/rust-lang/crates.io-index"
+    locked = f'\n[[package]]\nname = "one"\nversion = "1.0.0"\nsource = "{source}"\nchecksum = "{"0" * 64}"\n'
+    head, _, kernels = LOCK.partition("\n[[package]]")
+    project = make_project(
+        source=PLAIN_HEAD + "use one as _;\n" + PLAIN_KERNEL,
+        manifest=f'{MANIFEST}[dependencies]\none = "1"\n',
+        settings="locked = true\noffline = true",
+        files={
+            "kernels/Cargo.lock": f'{head}{locked}\n[[package]]{kernels}dependencies = [\n "one",\n]\n',
+            "kernels/.cargo/config.toml": '[source.crates-io]\nreplace-with = "mine"\n'
+            '[source.mine]\ndirectory = "vendor"\n',
+            **{f"kernels/vendor/one/{name}": text for name, text in vendored.items()},
+            "kernels/vendor/one/.cargo-checksum.json": checksum,
+        },
+    )
+    made = sdist(project, tmp_path / "out", monkeypatch)
+    of_tree = tmp_path / "out" / backend.build_wheel(str(tmp_path / "out"), ONE)
+    (tmp_path / "again").mkdir()
+    monkeypatch.chdir(unpacked(made, tmp_path / "unpacked"))
+    of_sdist = tmp_path / "again" / backend.build_wheel(str(tmp_path / "again"), ONE)
+    assert of_sdist.read_bytes() == of_tree.read_bytes()
+
+
+def test_a_copy_that_a_pattern_packs_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = new_project(tmp_path)
+    source = "kernels/target/rustcuda/device/rustcuda-device/src/lib.rs"
+    (project / "MANIFEST.in").write_text(f"include {source}\n", encoding="utf-8")
+    (project / source).parent.mkdir(parents=True)
+    (project / source).write_text("old", encoding="utf-8")
+    copy = unpacked(sdist(project, tmp_path / "out", monkeypatch), tmp_path / "unpacked")
+    assert (project / source).read_text(encoding="utf-8") == "old"
+    assert (copy / source).read_bytes() == (DEVICE / "rustcuda-device/src/lib.rs").read_bytes()
+
+
+def test_a_link_that_leads_outside_is_refused_in_an_sdist_alone(
+    make_project: MakeProject,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    project = make_project()
+    (project / "kernels/src/secret.rs").symlink_to(tmp_path / "secret.rs")
+    (tmp_path / "secret.rs").write_text("// mine\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        sdist(project, tmp_path / "out", monkeypatch)
+    said = capfd.readouterr().err
+    assert "rustcuda: error: the link 'kernels/src/secret.rs' leads to" in said
+    assert str(tmp_path / "secret.rs") in said
+    assert not list((tmp_path / "out").iterdir())
+    backend.prepare_metadata_for_build_wheel(str(tmp_path / "out"))
+
+
 # --- setuptools' own build folder ------------------------------------------------------------------------
 
 
@@ -267,3 +394,54 @@ def test_as_a_plugin_too_no_earlier_image_gets_into_a_wheel(
     assert (b"_Image(9, 0," in loader, b"_Image(8, 0," in loader) == (True, False)
     written = ("__init__.py", "other.fatbin", "other.py", "other.pyi", "py.typed")
     assert sorted(wheel("9.0", "other")) == [f"some_package/{name}" for name in written]
+
+
+# --- sources elsewhere -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "table", ["[lib]\npath = '{}/lib.rs'\n", "[package.metadata]\n[lib]\npath = '../../outside/lib.rs'\n"]
+)
+def test_a_library_outside_the_project(make_project: MakeProject, tmp_path: Path, table: str) -> None:
+    project = make_project(manifest=MANIFEST + table.format(tmp_path / "outside"))
+    with pytest.raises(SettingsError, match="is outside the project, so an sdist would lack it") as raised:
+        source_files(project, "kernels")
+    assert "outside/lib.rs" in raised.value.what
+    assert raised.value.where == str(project / "kernels/Cargo.toml")
+    # What is not for an sdist needs no more than what is there.
+    assert Path("kernels/Cargo.toml") in source_files(project, "kernels", complete=False)
+
+
+def test_a_build_script_outside_the_project(make_project: MakeProject) -> None:
+    manifest = MANIFEST.replace("[workspace]", 'build = "../../build.rs"\n[workspace]')
+    with pytest.raises(SettingsError, match=r"build\.rs' is outside the project"):
+        source_files(make_project(manifest=manifest), "kernels")
+
+
+def test_sources_beside_the_crate_and_behind_links(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.name == "nt":
+        pytest.skip("links take rights on Windows")
+    manifest = MANIFEST.replace("[workspace]", 'build = "build.rs"\n[workspace]')
+    manifest += '[lib]\npath = "../shared/lib.rs"\n'
+    files = {
+        "shared/lib.rs": "mod more;",
+        "shared/more.rs": "",
+        "linked/deep/x.rs": "",
+        "kernels/build.rs": "",
+    }
+    project = make_project(manifest=manifest, files=files)
+    (project / "kernels/src/linked").symlink_to("../../linked")
+    for circle in (".", "..", "../.."):
+        (project / "kernels/src" / f"circle{len(circle)}").symlink_to(circle)
+    (project / "linked/deep/back").symlink_to("..")
+    (project / "linked/round").symlink_to("../kernels/src")
+    found = {path.as_posix() for path in source_files(project, "kernels")}
+    assert found == {
+        *("kernels/Cargo.toml", "kernels/build.rs", "kernels/src/lib.rs", "kernels/src/linked/deep/x.rs"),
+        *("shared/lib.rs", "shared/more.rs"),
+    }
+    made = names(sdist(project, tmp_path / "out", monkeypatch))
+    assert made >= found
+    assert not [name for name in made if "circle" in name]

@@ -70,28 +70,49 @@ def test_setuptools_own_config_settings_pass(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "config", "environ", "where"),
+    ("table", "config", "environ", "where", "meant"),
     [
-        ({"capabilites": "9.0"}, {}, {}, "[tool.rustcuda] in pyproject.toml"),
-        ({}, {"capabilites": "9.0"}, {}, "config setting -C capabilites"),
-        ({}, {"rustcuda.capabilites": "9.0"}, {}, "config setting -C rustcuda.capabilites"),
-        ({}, {}, {"RUSTCUDA_CAPABILITES": "9.0"}, "environment variable RUSTCUDA_CAPABILITES"),
+        ({"capabilites": "9.0"}, {}, {}, "[tool.rustcuda] in pyproject.toml", "capabilities"),
+        ({}, {"capabilites": "9.0"}, {}, "config setting -C capabilites", "capabilities"),
+        ({}, {"rustcuda.capabilites": "9.0"}, {}, "config setting -C rustcuda.capabilites", "capabilities"),
+        *(
+            ({}, {}, {variable: "1"}, f"environment variable {variable}", meant)
+            for variable, meant in (
+                ("RUSTCUDA_CAPABILITES", "RUSTCUDA_CAPABILITIES"),
+                ("RUSTCUDA_CUDA-VERSION", "RUSTCUDA_CUDA_VERSION"),
+                ("RUSTCUDA_EDITABLE_REBUILT", "RUSTCUDA_EDITABLE_REBUILD"),
+                ("RUSTCUDA_editable.rebuild", "RUSTCUDA_EDITABLE_REBUILD"),
+                ("RUSTCUDA_CHACHE_DIR", "RUSTCUDA_CACHE_DIR"),
+                ("RUSTCUDA_DRIVERS", "RUSTCUDA_DRIVER"),
+            )
+        ),
     ],
 )
 def test_an_unknown_key_is_an_error_with_its_place_and_the_one_meant(
-    table: dict[str, Any], config: ConfigSettings, environ: dict[str, str], where: str
+    table: dict[str, Any], config: ConfigSettings, environ: dict[str, str], where: str, meant: str
 ) -> None:
     with pytest.raises(SettingsError) as raised:
         read(table, config, environ)
     assert "unknown setting" in raised.value.what
     assert raised.value.where == where
-    assert raised.value.hint == "did you mean 'capabilities'?"
+    assert raised.value.hint == f"did you mean '{meant}'?"
+
+
+@pytest.mark.parametrize("name", SETTING_FIELDS)
+def test_every_setting_has_a_variable_that_a_slip_is_close_to(name: str) -> None:
+    variable = f"RUSTCUDA_{name.upper()}"
+    with pytest.raises(SettingsError) as raised:
+        read(environ={f"{variable}X": "1"})
+    assert raised.value.hint == f"did you mean '{variable}'?"
 
 
 def test_an_unknown_key_unlike_all_others_gets_the_list() -> None:
     with pytest.raises(SettingsError) as raised:
         read({"zzzzz": 1})
     assert "crate, module, capabilities, cuda-version" in raised.value.hint
+    with pytest.raises(SettingsError) as raised:
+        read(environ={"RUSTCUDA_ZZZZZ": "1"})
+    assert "the variables are: RUSTCUDA_CRATE, RUSTCUDA_MODULE, " in raised.value.hint
 
 
 def test_a_key_spelled_as_in_python_is_an_error_too() -> None:
@@ -146,6 +167,10 @@ def test_arguments_with_an_open_quote() -> None:
         ({"crate": "a\0b"}, "'crate' has a NUL character in it"),
         ({"cargo-args": ["-v", "\0"]}, "'cargo-args' has a NUL character in it"),
         ({"crate": ""}, "the setting 'crate' is missing"),
+        ({"profile": ""}, "'' is no cargo profile that kernels can be built with"),
+        ({"profile": "test"}, "'test' is no cargo profile that kernels can be built with"),
+        ({"profile": "a.b"}, "'a.b' is no cargo profile that kernels can be built with"),
+        ({"profile": "a\nb"}, "'a\nb' is no cargo profile that kernels can be built with"),
     ],
 )
 def test_values_out_of_range(table: dict[str, Any], message: str) -> None:

@@ -23,10 +23,25 @@ class Command(Protocol):
         """Does it, prints the outcome to stdout, and returns the exit status."""
 
 
+def path_argument(text: str) -> Path:
+    """The file or folder that an argument names.
+
+    Raises:
+        argparse.ArgumentTypeError: It is empty, as an unset variable is; a Path would be the folder here.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return Path(text)
+
+
 def add_project(parser: argparse.ArgumentParser) -> None:
     """The arguments that say which project and settings are meant."""
     parser.add_argument(
-        "--project", metavar="DIR", type=Path, default=Path(), help="folder of pyproject.toml; default: ."
+        "--project",
+        metavar="DIR",
+        type=path_argument,
+        default=Path(),
+        help="folder of pyproject.toml; default: .",
     )
     parser.add_argument(
         "-C",

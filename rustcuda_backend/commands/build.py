@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from rustcuda_backend import standalone
-from rustcuda_backend.commands import add_project
+from rustcuda_backend.commands import add_project, path_argument
 from rustcuda_backend.project import no_project, read_project
 
 NAME = "build"
@@ -20,7 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `Command`."""
     add_project(parser)
     parser.add_argument(
-        "--output", metavar="DIR", type=Path, default=Path("build/kernels"), help="default: build/kernels"
+        "--output",
+        metavar="DIR",
+        type=path_argument,
+        default=Path("build/kernels"),
+        help="default: build/kernels",
     )
     parser.add_argument(
         "--module", metavar="NAME", default="", help="name of the module; default: the setting, kernels_cuda"

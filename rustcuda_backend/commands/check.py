@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from rustcuda_backend.check import check_wheel
+from rustcuda_backend.commands import path_argument
 
 NAME = "check"
 SUMMARY = "hold a wheel's kernels against their loader"
@@ -19,7 +19,7 @@ well."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `Command`."""
-    parser.add_argument("file", metavar="FILE.whl", type=Path, help="the wheel")
+    parser.add_argument("file", metavar="FILE.whl", type=path_argument, help="the wheel")
 
 
 def run(arguments: argparse.Namespace) -> int:

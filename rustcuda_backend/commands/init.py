@@ -42,6 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"left {name} as it is")
     if ".gitignore" in plan.kept:
         print("add to .gitignore: kernels_cuda.* and target/")
+    for note in plan.notes:
+        print(f"note: {note}")
     place = "" if arguments.here else f"cd {arguments.name} && "
     print(f"next: {place}pip install -e .")
     return 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from pathlib import Path
 
 from rustcuda_backend import inspection
+from rustcuda_backend.commands import path_argument
 from rustcuda_backend.inspection import InspectedPart
 from rustcuda_backend.report import table_lines
 
@@ -21,7 +21,7 @@ are per thread, shared memory per block, without what a launch adds. Memory is i
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """See `Command`."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="the file to look into")
+    parser.add_argument("file", metavar="FILE", type=path_argument, help="the file to look into")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

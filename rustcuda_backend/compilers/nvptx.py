@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import process, ptx, rustdoc
+from rustcuda_backend import cargo_failure, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate, make_ignored
@@ -74,19 +74,20 @@ class NvptxCompiler:
         make_ignored(self.crate.passes_directory)
         artifacts = self._run_cargo(build_pass)
         compiled = _emitted(artifacts, self.crate.name)
-        if not compiled.is_file():
-            # cargo does not know of the PTX, so it does not miss a lost one.
+        raw = _whole_text(compiled)
+        if raw is None:
+            # cargo does not know of the PTX, so it misses neither a lost one nor the rest of one.
             shutil.rmtree(build_pass.directory / TARGET)
             artifacts = self._run_cargo(build_pass)
             compiled = _emitted(artifacts, self.crate.name)
-        if not compiled.is_file():
-            raise CompileError("rustc has left no PTX where it was looked for", where=str(compiled))
-        raw = compiled.read_text(encoding="utf-8")
+            raw = _whole_text(compiled)
+        if raw is None:
+            raise _no_ptx(compiled)
         self._warn_of_left_out_kernels(artifacts, raw)
         described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
         module = ptx.finish(raw, build_pass.capability, described)
         if not module.signatures:
-            raise _no_kernels(self.crate, build_pass.capability)
+            raise cargo_failure.no_kernels(self.crate, build_pass.capability)
         return module
 
     def _run_cargo(self, build_pass: Pass) -> list[Artifact]:
@@ -100,14 +101,19 @@ class NvptxCompiler:
             if message["reason"] == "compiler-message" and not _is_noise(message["message"]):
                 self.report.once(message["message"]["rendered"])
         if not finished.ok:
+            if refused := cargo_failure.of_profile(finished.stderr, self.crate, self.settings):
+                raise refused
             self.report.once(finished.stderr)
-            raise CompileError(
-                f"the kernel crate does not compile for capability {build_pass.capability.name}",
-                where=str(self.crate.directory / "Cargo.toml"),
-                hint=_known_remedy(finished.stderr + finished.stdout),
-            )
+            said = finished.stderr + finished.stdout
+            raise cargo_failure.of_pass(said, build_pass.capability, self.crate, self.settings)
         self.report.said(finished.stderr)
-        return [message for message in messages if message["reason"] == "compiler-artifact"]
+        artifacts: list[Artifact] = [
+            message for message in messages if message["reason"] == "compiler-artifact"
+        ]
+        if not any(map(_is_library, artifacts)):
+            # As with --help among the arguments.
+            raise cargo_failure.of_pass("", build_pass.capability, self.crate, self.settings)
+        return artifacts
 
     def _warn_of_left_out_kernels(self, artifacts: Sequence[Artifact], raw: str) -> None:
         """Warns of kernels in dependencies that are not in the PTX: rustc links only named crates."""
@@ -230,6 +236,11 @@ def _messages(stdout: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stdout.splitlines() if line.startswith('{"reason":')]
 
 
+def _is_library(artifact: Artifact) -> bool:
+    """Whether it is the kernel crate's, which passes make a static library of."""
+    return "staticlib" in artifact["target"]["kind"]
+
+
 def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     """Where rustc has put the PTX of the crate that cargo has just compiled, or found fresh.
 
@@ -237,7 +248,7 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     the hash stands for flags, features and profile, and beside it lies the `NAME-HASH.s` of that very
     compilation: a file of a fixed name would be the one of whatever was compiled last.
     """
-    made = [artifact for artifact in artifacts if "staticlib" in artifact["target"]["kind"]]
+    made = [artifact for artifact in artifacts if _is_library(artifact)]
     (library,) = _files(made[-1])
     candidates = sorted((library.parent / "deps").glob(f"lib{name}-*{library.suffix}"))
     # Where the file system has no links, cargo copies.
@@ -247,6 +258,25 @@ def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
     if not same:
         return library.with_suffix(".s")
     return same[0].with_name(same[0].name.removeprefix("lib")).with_suffix(".s")
+
+
+def _whole_text(compiled: Path) -> str | None:
+    """The PTX that rustc has written; None where it is not there or is cut off."""
+    try:
+        raw = compiled.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    return raw if ptx.is_whole(raw) else None
+
+
+def _no_ptx(compiled: Path) -> CompileError:
+    if not compiled.is_file():
+        return CompileError("rustc has left no PTX where it was looked for", where=str(compiled))
+    return CompileError(
+        f"the PTX that rustc has written is cut off after {compiled.stat().st_size} bytes",
+        where=str(compiled),
+        hint="make room on this disk (df -h), then build again",
+    )
 
 
 def _files(artifact: Artifact) -> list[Path]:
@@ -267,40 +297,4 @@ def _is_noise(message: Mapping[str, Any]) -> bool:
     ours = any(span["file_name"] == "<crate attribute>" for span in message["spans"])
     return message["level"] == "warning" and (
         ours or text.startswith(_OWN_WARNINGS) or text.endswith(" emitted")
-    )
-
-
-# What the compilers say where the way out is not to be seen from it.
-_REMEDIES = (
-    (
-        "symbol `__rustcuda_kernel_",
-        "give every kernel a name of its own, also in other modules and crates: Python calls them by name",
-    ),
-    (
-        "unsupported library call operation",
-        "convert between 128-bit integers and floats by hand: LLVM cannot for this target",
-    ),
-    (
-        "symbol `__rustcuda_shared_",
-        "give every shared array of a kernel a name of its own, in inner blocks too",
-    ),
-    (
-        'the extern "ptx-kernel" ABI is experimental',
-        "begin the dependency that has kernels with\n#![no_std]\n#![feature(abi_ptx, asm_experimental_arch)]",
-    ),
-    ("can't find crate for `std`", "begin the dependency with #![no_std], or turn off its feature for std"),
-)
-
-
-def _known_remedy(said: str) -> str:
-    return next((remedy for text, remedy in _REMEDIES if text in said.replace('\\"', '"')), "")
-
-
-def _no_kernels(crate: Crate, capability: Capability) -> CompileError:
-    return CompileError(
-        f"the crate '{crate.package}' has no kernels (capability {capability.name})",
-        where=str(crate.directory / "Cargo.toml"),
-        hint="mark functions with #[kernel] of rustcuda-device,\n"
-        'or write #[unsafe(no_mangle)] pub unsafe extern "ptx-kernel" fn …;\n'
-        "kernels of a dependency come along only if the crate names it: use dependency as _;",
     )
