@@ -38,10 +38,10 @@ class Parameter:
 
     Attributes:
         name: The Rust name.
-        kind: `"scalar"`, `"pointer"` (8 bytes) or `"slice"` (a pointer and a length, 8 bytes each); from
-            rustdoc also `"whole_slice"` (the same as one parameter of 16 bytes), `"array"` (`[T; N]`, whose N
-            is read from `rust_type`), and `"value"`, of a type whose size only the PTX entry knows, never in
-            a finished module.
+        kind: `"scalar"`, `"pointer"` (8 bytes), `"slice"` (a pointer and a length, 8 bytes each) or `"rows"`
+            (a slice followed by the elements of a row, 4 bytes); from rustdoc also `"whole_slice"` (a slice
+            as one parameter of 16 bytes), `"array"` (`[T; N]`, whose N is read from `rust_type`), and
+            `"value"`, of a type whose size only the PTX entry knows, never in a finished module.
         dtype: Rust scalar: of the value, of what is pointed to, or of the slice's elements.
             `""` where the source does not tell (a pointer read from PTX).
         mutable: Whether the kernel may write through it.
@@ -59,6 +59,8 @@ class Parameter:
         """Size in bytes of each PTX parameter this one becomes; 0 where it is not known."""
         if self.kind == "slice":
             return (8, 8)
+        if self.kind == "rows":
+            return (8, 8, 4)
         if self.kind == "whole_slice":
             return (16,)
         if self.kind == "array":

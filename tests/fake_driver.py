@@ -227,6 +227,7 @@ class FakeTensor:
     count: int = 6
     ndim: int = 1
     requires_grad: bool = False
+    shape: tuple[int, ...] = (6,)
 
     def __post_init__(self) -> None:
         self.dtype = sys.intern(self.dtype)  # dtypes are compared by identity
@@ -246,6 +247,9 @@ class FakeTensor:
 
     def numel(self) -> int:
         return self.count
+
+    def size(self, dimension: int) -> int:
+        return self.shape[dimension]
 
     def stride(self) -> tuple[int, ...]:
         return (1,) if self.contiguous else (2,)

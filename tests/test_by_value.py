@@ -1,12 +1,13 @@
-"""Arrays by value, and slices that are one parameter of 16 bytes: what rustc makes without `#[kernel]`."""
+"""Parameters of other shapes: arrays by value, slices in one parameter, slices with their rows."""
 
 from __future__ import annotations
 
 import struct
+import sys
 from typing import Any
 
 import pytest
-from fake_driver import FakeTensor
+from fake_driver import FakeTensor, fake_torch
 from loaders import Loaded, content
 
 from rustcuda_backend.loader.generate import generate
@@ -62,6 +63,23 @@ def test_slices_in_one_parameter(loaded: Loaded) -> None:
     for _ in range(2):
         loaded.module.whole[1, 32](X, FakeTensor(0, count=0))
         assert loaded.last.packed == (struct.pack("<QQ", 0x7000, 9), struct.pack("<QQ", 256, 0))
+
+
+def test_slices_with_the_length_of_their_rows(make_loader: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", fake_torch())
+    rows = Parameter("y", "rows", "f32", mutable=True, rust_type="DisjointSlice<f32, Runtime2DIndex>")
+    loaded = make_loader(content(KernelSignature("fill", (rows,))), owners={0x20: 0})
+    for _ in range(2):  # the general way, then the kernel's own launcher
+        loaded.module.fill[1, 32](FakeTensor(0x7000, count=6, shape=(2, 3)))
+        assert loaded.last.packed == (
+            struct.pack("<Q", 0x7000), struct.pack("<Q", 6), struct.pack("<I", 3),
+        )  # fmt: skip
+    loaded.module.fill[1, 32](FakeTensor(0x7000, count=1, shape=()))
+    assert loaded.last.packed[2] == struct.pack("<I", 1)
+    with pytest.raises(
+        loaded.module.ArgumentValueError, match=r"rows of less than 2\*\*32, got rows of 4294967296"
+    ):
+        loaded.module.fill[1, 32](FakeTensor(0x7000, count=0, shape=(0, 1 << 32)))
 
 
 class HostArray:

@@ -129,6 +129,14 @@ def test_unloading_what_never_was_loaded_and_no_gpu(loaded: Loaded) -> None:
         loaded.module.unload("cpu")
 
 
+def test_an_extended_launch_after_unloading_loads_again(loaded: Loaded) -> None:
+    kept = loaded.module.saxpy.launch(grid=8, block=32, cooperative=True)
+    for _ in range(2):
+        kept(1, 1.0, X, X)
+        loaded.module.unload()
+    assert len(loaded.driver.launches) == 2
+
+
 def test_a_launch_after_unloading_may_still_fail(loaded: Loaded) -> None:
     kept = loaded.module.saxpy[1, 32]
     kept(1, 1.0, X, X)

@@ -195,6 +195,8 @@ def inputs_of(name: str) -> tuple[Any, Any, tuple[Any, ...], float]:
     return cases[name]
 
 
+# Compiling, torch warns of what is its own affair.
+ANY_WARNING = pytest.mark.filterwarnings("ignore")
 FUNCTIONS = ("saxpy", "rmsnorm", "softmax", "silu_and_mul", "transpose")
 
 
@@ -207,6 +209,7 @@ def gradients(function: Any, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     return result.detach(), [leaf.grad for leaf in leaves]
 
 
+@ANY_WARNING
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_gradients_are_torchs(name: str, compiled: bool) -> None:
@@ -220,6 +223,7 @@ def test_gradients_are_torchs(name: str, compiled: bool) -> None:
         assert_near(mine, theirs, tolerance)
 
 
+@ANY_WARNING
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_compiles_as_one_graph_without_gradients(name: str) -> None:
     function, _, inputs, _ = inputs_of(name)
@@ -228,6 +232,7 @@ def test_compiles_as_one_graph_without_gradients(name: str) -> None:
         assert torch.equal(compiled(*inputs), function(*inputs))
 
 
+@ANY_WARNING
 def test_operators_pass_torchs_own_check() -> None:
     operators = pytest.importorskip("sample_ext.operators")
     x, y = normal(8, 64), normal(8, 64)
@@ -239,6 +244,7 @@ def test_operators_pass_torchs_own_check() -> None:
     torch.library.opcheck(operators.silu_and_mul, (half, normal(8, 32, dtype=torch.float16), 32))
 
 
+@ANY_WARNING
 def test_exports() -> None:
     class Model(torch.nn.Module):
         def forward(self, x: Any) -> Any:

@@ -86,7 +86,9 @@ class _Launch:
                 device = at
         if device < 0 or (self._stream_device >= 0 and self._stream_device != device):
             device = self._settle_device(device)
-        entry = self.entries.get(device) or self._fit(device)
+        entry = self.entries.get(device)
+        if entry is None or entry.function is None:  # new, or unloaded in the meantime
+            entry = self._fit(device)
         stream = self.stream
         if stream is None:
             stream = kernel.library.current_stream(device)
