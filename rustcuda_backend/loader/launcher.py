@@ -4,7 +4,8 @@ The driver takes 4 microseconds for a launch, so what Python does before must ta
 launcher therefore asks of its arguments only whether they are the most usual ones, and all right: ints
 and floats, and torch tensors of the right dtype on one GPU. Everything else, every error included, it leaves
 to `_Launch.start`, which looks at the same arguments again and takes its time. A launcher may thus refuse
-what is right, but must never take what is wrong.
+what is right, but must never take what is wrong. It tells a GPU by its index alone: a torch that has CUDA has
+no other accelerators, and tensors of the host and meta tensors have the index -1, which is no GPU's.
 """
 
 from __future__ import annotations
