@@ -24,7 +24,6 @@ from unittest import mock
 
 import torch
 
-import sample_ext
 from sample_ext import demo, kernels_cuda
 
 if TYPE_CHECKING:
@@ -65,23 +64,14 @@ class Launch:
 
 
 class Recorder:
-    """Stands in for `kernels_cuda`: keeps what is launched, and launches nothing."""
+    """Keeps what is launched instead of launching it."""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
 
-    def __getattr__(self, kernel: str) -> _Geometry:
-        """The kernel of that name."""
-        return _Geometry(self, kernel)
-
-
-@dataclass(frozen=True)
-class _Geometry:
-    recorder: Recorder
-    kernel: str
-
-    def __getitem__(self, geometry: tuple[Any, ...]) -> Callable[..., None]:
-        return lambda *arguments: self.recorder.launches.append(Launch(self.kernel, geometry, arguments))
+    def record(self, kernel: Any, geometry: tuple[Any, ...]) -> Callable[..., None]:
+        """What `kernel[geometry]` is meanwhile."""
+        return lambda *arguments: self.launches.append(Launch(kernel.__name__, geometry, arguments))
 
 
 class Cubin:
@@ -142,7 +132,11 @@ def _flatten(parameters: tuple[str, ...], arguments: tuple[Any, ...]) -> list[An
 def record(case: demo.Case, size: int) -> Launch:
     """What the case's function launches on new inputs of about that many bytes; the first of several."""
     recorder = Recorder()
-    with mock.patch.object(sample_ext, "kernels_cuda", recorder):
+
+    def recorded(kernel: Any, geometry: tuple[Any, ...]) -> Callable[..., None]:
+        return recorder.record(kernel, geometry)
+
+    with mock.patch.object(type(kernels_cuda.saxpy), "__getitem__", recorded):
         case.run(*case.inputs(size))
     return recorder.launches[0]
 

@@ -46,8 +46,7 @@ _REMEDIES = (
     ),
     (
         "SIGSEGV",
-        "LLVM has crashed, as it does where an atomic of core::sync::atomic is read through a parameter `&[T]`:\n"
-        "take `*const T` for memory that other threads write, and the atomics of rustcuda_device::atomic",
+        "LLVM has crashed, as it does where an atomic of core is read through a parameter `&[T]`; take `*const T`",
     ),
     ("can't find crate for `std`", "begin the dependency with #![no_std], or turn off its feature for std"),
 )

@@ -21,13 +21,9 @@ from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.loader.generate import (
-    GeneratedLoader,
-    LoaderContent,
-    check_names,
-    generate,
-    reserved_names,
-)
+from rustcuda_backend.loader.content import LoaderContent
+from rustcuda_backend.loader.generate import GeneratedLoader, generate
+from rustcuda_backend.loader.names import check_names, reserved_names
 from rustcuda_backend.plan import CapabilityList, Plan
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report

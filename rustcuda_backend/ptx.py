@@ -265,6 +265,10 @@ def _same_count(entry: PtxEntry, source: KernelSignature) -> bool:
 
 def _described(entry: PtxEntry, source: KernelSignature) -> KernelSignature:
     """The signature that rustdoc shows, with the PTX's types for the values that it tells no size of."""
+    # rustc passes a slice as one parameter, cuda-oxide as two.
+    taken_apart = replace(source, parameters=tuple(map(_taken_apart, source.parameters)))
+    if taken_apart.abi_bytes == entry.abi_bytes:
+        source = taken_apart
     sizes = tuple(
         known or actual for known, actual in itertools.zip_longest(source.abi_bytes, entry.abi_bytes)
     )
@@ -281,6 +285,10 @@ def _described(entry: PtxEntry, source: KernelSignature) -> KernelSignature:
         for index, parameter in enumerate(source.parameters)
     )
     return replace(source, parameters=parameters, launch_bounds=entry.launch_bounds)
+
+
+def _taken_apart(parameter: Parameter) -> Parameter:
+    return replace(parameter, kind="slice") if parameter.kind == "whole_slice" else parameter
 
 
 def _ptx_parameter(entry: PtxEntry, index: int, described: Parameter | None = None) -> Parameter:

@@ -117,7 +117,7 @@ def _run(call: RustdocCall, report: Report) -> None:
 def signatures(document: Mapping[str, Any]) -> dict[str, KernelSignature]:
     """Reads the kernels that a crate defines, by the names that their PTX entries have.
 
-    A parameter whose size only the PTX entry knows (a struct, a `&[T]` of 16 bytes) is of kind `"value"`.
+    A parameter whose size only the PTX entry knows (a struct) is of kind `"value"`.
 
     Args:
         document: rustdoc's JSON of the crate, private items included.
@@ -173,6 +173,14 @@ def _parameter(name: str, rust_type: Mapping[str, Any]) -> Parameter:
             scalar = to["type"].get("primitive", "")
             dtype = scalar if scalar in SCALAR_BYTES else ""
             return Parameter(name, "pointer", dtype, mutable=to["is_mutable"], rust_type=text)
+        case {"borrowed_ref": {"is_mutable": mutable, "type": {"slice": {"primitive": scalar}}}} if (
+            scalar in SCALAR_BYTES
+        ):
+            return Parameter(name, "whole_slice", scalar, mutable=mutable, rust_type=text)
+        case {"array": {"type": {"primitive": scalar}, "len": str(length)}} if (
+            scalar in SCALAR_BYTES and length.isdecimal() and int(length)
+        ):
+            return Parameter(name, "array", scalar, rust_type=text)
     return Parameter(name, "value", "", rust_type=text)
 
 

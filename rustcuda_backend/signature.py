@@ -35,6 +35,9 @@ _FORMS = (
 )
 
 
+_ARRAY = re.compile(r"\[\w+; (\d+)\]")
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a kernel as its author wrote it.
@@ -42,8 +45,9 @@ class Parameter:
     Attributes:
         name: The Rust name.
         kind: `"scalar"`, `"pointer"` (8 bytes), `"slice"` (a pointer and a length, 8 bytes each) or `"rows"`
-            (a slice followed by the elements of a row, 4 bytes); from rustdoc also `"value"`, of a type whose
-            size only the PTX entry knows, never in a finished module.
+            (a slice followed by the elements of a row, 4 bytes); from rustdoc also `"whole_slice"` (a slice
+            as one parameter of 16 bytes), `"array"` (`[T; N]`, whose N is read from `rust_type`), and
+            `"value"`, of a type whose size only the PTX entry knows, never in a finished module.
         dtype: Rust scalar: of the value, of what is pointed to, or of the slice's elements.
             `""` where the source does not tell (a pointer read from PTX).
         mutable: Whether the kernel may write through it.
@@ -59,11 +63,23 @@ class Parameter:
     @property
     def abi_bytes(self) -> tuple[int, ...]:
         """Size in bytes of each PTX parameter this one becomes; 0 where it is not known."""
-        if self.kind in ("slice", "rows"):
-            return (8, 8) if self.kind == "slice" else (8, 8, 4)
+        if self.kind == "slice":
+            return (8, 8)
+        if self.kind == "rows":
+            return (8, 8, 4)
+        if self.kind == "whole_slice":
+            return (16,)
+        if self.kind == "array":
+            return (self.count * SCALAR_BYTES[self.dtype],)
         if self.kind == "value":
             return (0,)
         return (8,) if self.kind == "pointer" else (SCALAR_BYTES[self.dtype],)
+
+    @property
+    def count(self) -> int:
+        """The N of `[T; N]`; 1 for other types."""
+        match = _ARRAY.fullmatch(self.rust_type) if self.kind == "array" else None
+        return int(match[1]) if match else 1
 
 
 @dataclass(frozen=True)

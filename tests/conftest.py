@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from environments import Environment, made_once, make_links
+from loaders import loaded, make_loader, seam, stub_library  # noqa: F401
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
 from rustcuda_backend import cuda

@@ -3,7 +3,6 @@
 from __future__ import annotations
 import __future__
 
-import ast
 import ctypes
 import sys
 import threading
@@ -11,31 +10,29 @@ import types
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rustcuda_backend.loader import runtime
-from rustcuda_backend.loader.runtime import DriverError
+from rustcuda_backend.loader import carried
+from rustcuda_backend.loader.runtime.errors import DriverError
 
 
 def import_loader(path: Path) -> types.ModuleType:
-    """Imports `pkg.kernels_cuda` from a generated file, so that coverage counts for `runtime.py`.
+    """Imports `pkg.kernels_cuda` from a generated file, so that coverage counts for `runtime/*.py`.
 
-    What runs is the generated text; its copy of the runtime merely goes by the file and lines it came from.
+    What runs is the generated text; its copy of the runtime merely goes by the files and lines it came from.
     """
-    source = Path(runtime.__file__).read_text(encoding="utf-8")
     text = path.read_text(encoding="utf-8")
-    first = "import os as _os"
-    begin, end = text.index(first), text.index("# ---- What this package brings ----")
-    assert text[begin:end].rstrip() == source[source.index(first) :].rstrip()
+    head, runtime, tail = text.partition(carried.runtime_code())
+    assert runtime, "the module carries the runtime as it is"
     module = types.ModuleType("pkg.kernels_cuda")
     module.__file__ = str(path)
     sys.modules["pkg.kernels_cuda"] = module
-    copied = ast.parse(text[begin:end])
-    ast.increment_lineno(copied, source[: source.index(first)].count("\n"))
+    parts = [(head, str(path))]
+    for section in carried.sections():
+        lines = section.source.splitlines()
+        kept = ["" if number in section.dropped else line for number, line in enumerate(lines, 1)]
+        parts += [("\n".join(section.imports), str(path)), ("\n".join(kept), str(section.path))]
+    parts.append(("\n" * (head + runtime).count("\n") + tail, str(path)))
     flags = __future__.annotations.compiler_flag
-    for part, name in (
-        (ast.parse(text[:begin]), str(path)),
-        (copied, runtime.__file__),
-        (ast.parse(text[end:]), str(path)),
-    ):
+    for part, name in parts:
         exec(compile(part, name, "exec", flags, dont_inherit=True), vars(module))  # noqa: S102
     return module
 
@@ -82,7 +79,15 @@ class FakeDriver:
     images: list[tuple[int, bytes]] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)
     shared_allowed: list[tuple[str, int]] = field(default_factory=list)
+    large_clusters: list[tuple[str, int]] = field(default_factory=list)
+    extended: list[tuple[tuple[int, int, int] | None, bool]] = field(default_factory=list)
+    function_attributes: dict[int, int] = field(default_factory=lambda: {0: 1024, 4: 40})
+    constants: dict[str, int] = field(default_factory=dict)
+    copies: list[tuple[int, bytes, int]] = field(default_factory=list)
     thread: threading.local = field(default_factory=threading.local)
+    contexts: dict[int, int] = field(default_factory=dict)
+    success = 0
+    boxed_function = boxed_address = int
 
     def _enter(self, call: str) -> None:
         self.calls.append(call)
@@ -120,6 +125,7 @@ class FakeDriver:
 
     def load_module(self, image: bytes) -> int:
         self._enter("cuModuleLoadData")
+        assert self.thread.capture == 2, "a stream may be captured"
         self.images.append((self.context_device(), image))
         return 2000 + self.context_device()
 
@@ -128,28 +134,85 @@ class FakeDriver:
         self._enter("cuModuleGetFunction")
         if name.decode() not in self.kernels:
             raise self.error("CUDA_ERROR_NOT_FOUND", 500, "cuModuleGetFunction")
-        return 3000 + list(self.kernels).index(name.decode())
+        function = 100 * self.current_context() + list(self.kernels).index(name.decode())
+        self.contexts[function] = self.current_context()
+        return function
 
-    def allow_shared(self, function: int, size: int) -> None:
-        self.shared_allowed.append((list(self.kernels)[function - 3000], size))
+    def _name(self, function: int) -> str:
+        assert self.contexts[function] == self.current_context()
+        return list(self.kernels)[function % 100]
+
+    def function_attribute(self, function: int, attribute: int) -> int:
+        self._name(function)
+        return self.function_attributes.get(attribute, 0)
+
+    def set_function_attribute(self, function: int, attribute: int, value: int) -> None:
+        changed = self.shared_allowed if attribute == 8 else self.large_clusters
+        changed.append((self._name(function), value))
+
+    def occupancy(self, function: int, threads: int, shared: int) -> int:
+        return 2048 // threads if self._name(function) and not shared else 1
+
+    def best_block(self, function: int, shared: int) -> int:
+        return 512 if self._name(function) and not shared else 128
+
+    def relax_capture(self, mode: int) -> int:
+        before = getattr(self.thread, "capture", 0)
+        self.thread.capture = mode
+        return before
+
+    def release_context(self, device: int) -> None:
+        self.calls.append(f"release {device}")
+
+    def unload_module(self, module: int) -> None:
+        self.calls.append(f"unload {module} of {self.context_device()}")
+        for function in [one for one, context in self.contexts.items() if context == self.current_context()]:
+            del self.contexts[function]
+
+    def global_memory(self, module: int, name: bytes) -> tuple[int, int]:
+        if name.decode() not in self.constants:
+            raise self.error("CUDA_ERROR_NOT_FOUND", 500, "cuModuleGetGlobal")
+        return module + 0x100, self.constants[name.decode()]
+
+    def copy_to(self, address: int, data: bytes, stream: int) -> None:
+        self.copies.append((address, data, stream))
+
+    def launch_extended(
+        self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
+        stream: int, address: int, cluster: tuple[int, int, int] | None, cooperative: bool,
+    ) -> int:  # fmt: skip
+        result = self.launch_kernel(function, *grid, *block, shared, stream, address, 0)
+        if not result:
+            self.extended.append((cluster, cooperative))
+        return result
 
     def pointer_device(self, address: int) -> int:
         if address not in self.owners:
             raise self.error("CUDA_ERROR_INVALID_VALUE", 1, "cuPointerGetAttribute")
         return self.owners[address]
 
-    def launch(
+    def launch_error(self, result: int) -> Exception:
+        name = self.fail["cuLaunchKernel"][0] if "cuLaunchKernel" in self.fail else "CUDA_ERROR_CONTEXT"
+        return self.error(name, result, "cuLaunchKernel")
+
+    def launch_kernel(
         self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
-        shared: int, stream: int, parameters: int,
-    ) -> None:  # fmt: skip
-        self._enter("cuLaunchKernel")
-        kernel, sizes = list(self.kernels.items())[function - 3000]
+        shared: int, stream: int, parameters: int, extra: int,
+    ) -> int:  # fmt: skip
+        self.calls.append("cuLaunchKernel")
+        if self.current_context() != self.contexts.get(function):
+            return 400 if self.current_context() else 201
+        if "cuLaunchKernel" in self.fail:
+            return self.fail["cuLaunchKernel"][1]
+        assert extra == 0
+        kernel, sizes = list(self.kernels.items())[function % 100]
         addresses = (ctypes.c_uint64 * len(sizes)).from_address(parameters)
         assert all(address % 8 == 0 for address in addresses)
         packed = tuple(ctypes.string_at(at, size) for at, size in zip(addresses, sizes, strict=True))
         self.launches.append(
             Launch(kernel, self.context_device(), (gx, gy, gz), (bx, by, bz), shared, stream, packed)
         )
+        return 0
 
 
 @dataclass
@@ -163,6 +226,11 @@ class FakeTensor:
     contiguous: bool = True
     count: int = 6
     ndim: int = 1
+    requires_grad: bool = False
+    shape: tuple[int, ...] = (6,)
+
+    def __post_init__(self) -> None:
+        self.dtype = sys.intern(self.dtype)  # dtypes are compared by identity
 
     @property
     def device(self) -> str:
@@ -179,6 +247,9 @@ class FakeTensor:
 
     def numel(self) -> int:
         return self.count
+
+    def size(self, dimension: int) -> int:
+        return self.shape[dimension]
 
     def stride(self) -> tuple[int, ...]:
         return (1,) if self.contiguous else (2,)
@@ -205,13 +276,29 @@ class CudaArray:
         }
 
 
+DTYPES = (
+    "bool",
+    "int8",
+    "uint8",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+)
+
+
 def fake_torch(*, current: int = 0, cuda: bool = True) -> types.ModuleType:
     """A module to stand as `torch`: stream 70 + index is each GPU's current one."""
     torch, torch_c, torch_cuda = (types.ModuleType(name) for name in ("torch", "torch._C", "torch.cuda"))
     if cuda:
         vars(torch_c)["_cuda_getCurrentRawStream"] = lambda index: 70 + index
     vars(torch_cuda)["current_device"] = lambda: current
-    vars(torch).update(_C=torch_c, cuda=torch_cuda)
+    vars(torch).update(_C=torch_c, cuda=torch_cuda, is_grad_enabled=lambda: True)
+    vars(torch).update({name: sys.intern(f"torch.{name}") for name in DTYPES})
     return torch
 
 
@@ -229,7 +316,8 @@ static uintptr_t context;
 static FILE *opened(void) { return fopen(getenv("STUB_LOG"), "a"); }
 static int failing(const char *call) {
     const char *wanted = getenv("STUB_FAIL");
-    return wanted && !strcmp(wanted, call) ? 700 : 0;
+    const char *code = getenv("STUB_CODE");
+    return wanted && !strcmp(wanted, call) ? (code ? atoi(code) : 700) : 0;
 }
 int cuInit(unsigned flags) { return failing("cuInit"); }
 int cuDriverGetVersion(int *version) { *version = 12080; return 0; }
@@ -247,17 +335,74 @@ int cuModuleLoadData(uintptr_t *module, const char *image) {
     FILE *log = opened();
     fprintf(log, "image %.6s\n", image);
     fclose(log);
-    *module = 0x7f0000002000;
+    *module = 0x7f0000002000 + (context & 0xf);
     return 0;
 }
 int cuModuleGetFunction(uintptr_t *function, uintptr_t module, const char *name) {
-    if (module != 0x7f0000002000 || strcmp(name, "saxpy")) return 500;
-    *function = 0x7f0000003000;
+    if (module != 0x7f0000002000 + (context & 0xf) || strcmp(name, "saxpy")) return 500;
+    *function = 0x7f0000003000 + (context & 0xf);
     return 0;
 }
 int cuFuncSetAttribute(uintptr_t function, int attribute, int value) {
     FILE *log = opened();
     fprintf(log, "attribute %lx %d %d\n", function, attribute, value);
+    fclose(log);
+    return 0;
+}
+int cuFuncGetAttribute(int *value, int attribute, uintptr_t function) {
+    *value = attribute == 0 ? 1024 : 100 + attribute;
+    return function >> 12 == 0x7f0000003 ? 0 : 400;
+}
+int cuModuleUnload(uintptr_t module) { return module >> 12 == 0x7f0000002 ? 0 : 400; }
+int cuDevicePrimaryCtxRelease_v2(int device) { return device < 2 ? 0 : 101; }
+int cuModuleGetGlobal_v2(uint64_t *address, size_t *size, uintptr_t module, const char *name) {
+    *address = 0x7f0000004000;
+    *size = 16;
+    return strcmp(name, "TABLE") ? 500 : 0;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t address, const char *data, size_t size, uintptr_t stream) {
+    FILE *log = opened();
+    fprintf(log, "copy %lx %.*s %lx\n", address, (int)size, data, stream);
+    fclose(log);
+    return 0;
+}
+int cuDevicePrimaryCtxRelease(int device) { return cuDevicePrimaryCtxRelease_v2(device); }
+int cuModuleGetGlobal(uint64_t *address, size_t *size, uintptr_t module, const char *name) {
+    return cuModuleGetGlobal_v2(address, size, module, name);
+}
+int cuMemcpyHtoDAsync(uint64_t address, const char *data, size_t size, uintptr_t stream) {
+    return cuMemcpyHtoDAsync_v2(address, data, size, stream);
+}
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+    static __thread int now;
+    int before = now;
+    now = *mode;
+    *mode = before;
+    return 0;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, uintptr_t function, int threads, size_t shared) {
+    *blocks = 2048 / threads + (int)shared;
+    return 0;
+}
+int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, uintptr_t function, void *callback, size_t shared,
+                                     int limit) {
+    *grid = 7;
+    *block = 512 + (int)shared + limit;
+    return callback != 0;
+}
+struct attribute { unsigned id, filler, value[16]; };
+int cuLaunchKernelEx(unsigned *config, uintptr_t function, void **parameters, void **extra) {
+    FILE *log = opened();
+    struct attribute *attributes = *(struct attribute **)(config + 10);
+    fprintf(log, "extended %lx", function);
+    for (int i = 0; i < 7; i++) fprintf(log, " %u", config[i]);
+    fprintf(log, " %lx", *(uintptr_t *)(config + 8));
+    for (unsigned i = 0; i < config[12]; i++) {
+        unsigned *value = attributes[i].value;
+        fprintf(log, " [%u: %u", attributes[i].id, value[0]);
+        fprintf(log, attributes[i].id == 4 ? " %u %u]" : "]", value[1], value[2]);
+    }
+    fprintf(log, " %x\n", *(unsigned *)parameters[0]);
     fclose(log);
     return 0;
 }
@@ -271,6 +416,8 @@ int cuGetErrorName(int error, const char **name) {
 }
 int cuLaunchKernel(uintptr_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, uintptr_t stream, void **parameters, void **extra) {
+    if (!context) return 201;
+    if ((context & 0xf) != (f & 0xf)) return 400;
     if (failing("cuLaunchKernel")) return 700;
     FILE *log = opened();
     fprintf(log, "launch %lx %u %u %u %u %u %u %u %lx %d %lx", f, gx, gy, gz, bx, by, bz, shared, stream,

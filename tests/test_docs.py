@@ -15,7 +15,7 @@ from projects import MANIFEST, REPOSITORY
 from rustcuda_backend import fatbin, pipeline
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS
-from rustcuda_backend.loader import runtime
+from rustcuda_backend.loader.runtime.errors import _ERRORS
 from rustcuda_backend.pipeline import Kernels
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import SETTING_FIELDS, read_settings, read_table
@@ -188,7 +188,7 @@ def test_the_tables_of_cuda_versions() -> None:
 def test_the_table_of_exceptions() -> None:
     listed = re.findall(r"^\| `(\w+)`.*\| .* \|$", README, re.MULTILINE)
     bases = {"KernelError", "ArgumentsError"}
-    assert set(runtime._ERRORS) - bases <= set(listed)
+    assert set(_ERRORS) - bases <= set(listed)
 
 
 def headings(page: Path) -> set[str]:

@@ -59,14 +59,14 @@ def change(path: Path, text: str = "// changed\n") -> None:
 
 def test_a_changed_source_gives_one_warning(install: Callable[..., Path]) -> None:
     project = install(files={"kernels/README.md": "", "kernels/src/more.rs": ""})
-    assert python(project, IMPORT, "-Werror") == (0, "['load', 'store']", "")
+    assert python(project, IMPORT, "-Werror") == (0, "['load', 'unload', 'store']", "")
     # What kernels are not made of; and a time alone, which git and copies set.
     change(project / "kernels/README.md")
     change(project / "some_package/__init__.py", "x = 1\n")
     change(project / "pyproject.toml", "[tool.other]\nx = 1\n")
     for path in project.rglob("*.rs"):
         os.utime(path, (1, 1))
-    assert python(project, IMPORT, "-Werror") == (0, "['load', 'store']", "")
+    assert python(project, IMPORT, "-Werror") == (0, "['load', 'unload', 'store']", "")
     change(project / "kernels/src/lib.rs")
     status, _, said = python(project, f"import some_package\n{IMPORT}\n{IMPORT}")
     assert status == 0
@@ -83,7 +83,7 @@ def test_a_changed_source_gives_one_warning(install: Callable[..., Path]) -> Non
     named = "kernels/Cargo.toml, kernels/src/lib.rs, kernels/src/more.rs, …"
     assert f"RuntimeWarning: some_package.kernels_cuda was built before the last change of {named}" in said
     backend.build_editable(str(project.parent / "out"), ONE)
-    assert python(project, IMPORT, "-Werror") == (0, "['load', 'store']", "")
+    assert python(project, IMPORT, "-Werror") == (0, "['load', 'unload', 'store']", "")
 
 
 def test_in_strict_mode_too(install: Callable[..., Path]) -> None:
@@ -92,7 +92,7 @@ def test_in_strict_mode_too(install: Callable[..., Path]) -> None:
     assert python(tree, IMPORT, "-Werror")[0] == 0
     change(project / "kernels/src/lib.rs")
     status, shown, said = python(tree)
-    assert (status, shown, said.count("RuntimeWarning")) == (0, "['load', 'store']", 1)
+    assert (status, shown, said.count("RuntimeWarning")) == (0, "['load', 'unload', 'store']", 1)
 
 
 def test_nothing_of_it_is_in_a_wheel(
@@ -121,13 +121,13 @@ def test_importing_a_fresh_install_is_cheap(install: Callable[..., Path]) -> Non
 
 def test_an_import_rebuilds_what_has_changed(install: Callable[..., Path]) -> None:
     project = install(settings=REBUILD)
-    assert python(project) == (0, "['load', 'store']", "")
+    assert python(project) == (0, "['load', 'unload', 'store']", "")
     (project / "kernels/src/lib.rs").write_text(PLAIN_HEAD + OTHER, encoding="utf-8")
     code = f"{IMPORT}\nassert not hasattr(k, 'store'), k.store"
     status, shown, said = python(project, code)
-    assert (status, shown) == (0, "['load', 'other']"), said
+    assert (status, shown) == (0, "['load', 'unload', 'other']"), said
     assert said == "rustcuda: kernels/src/lib.rs changed, so some_package.kernels_cuda is built again\n"
-    assert python(project) == (0, "['load', 'other']", ""), "quiet when fresh"
+    assert python(project) == (0, "['load', 'unload', 'other']", ""), "quiet when fresh"
     loader = (project / "some_package/kernels_cuda.py").read_text(encoding="utf-8")
     assert "_Image(8, 0," in loader, "the settings of the install are kept"
     assert "_Image(9, 0," not in loader
@@ -147,7 +147,7 @@ def test_a_rebuild_that_fails_says_what_the_compiler_said(install: Callable[...,
     assert "rustcuda: error: the kernel crate does not compile for capability 8.0" in shown
     assert (project / "some_package/kernels_cuda.py").read_bytes() == before
     (project / "kernels/src/lib.rs").write_text(PLAIN_HEAD + OTHER, encoding="utf-8")
-    assert python(project, IMPORT, RUSTCUDA_VERBOSE="1")[1] == "['load', 'other']"
+    assert python(project, IMPORT, RUSTCUDA_VERBOSE="1")[1] == "['load', 'unload', 'other']"
 
 
 def test_without_the_backend_a_rebuild_says_what_it_needs(install: Callable[..., Path]) -> None:
@@ -173,7 +173,7 @@ fn main() {
     (project / "kernels/build.rs").write_text(script, encoding="utf-8")
     change(project / "kernels/src/lib.rs")
     status, shown, said = python(project, IMPORT, PYTHON_FOR_TEST=sys.executable)
-    assert (status, shown) == (0, "['load', 'store']"), said
+    assert (status, shown) == (0, "['load', 'unload', 'store']"), said
     assert said.count("built again") == 1
 
 
@@ -192,7 +192,7 @@ def test_of_several_processes_one_builds(install: Callable[..., Path]) -> None:
         for _ in range(3)
     ]
     said = [child.communicate() for child in started]
-    assert [shown.strip() for shown, _ in said] == ["['load', 'other']"] * 3, said
+    assert [shown.strip() for shown, _ in said] == ["['load', 'unload', 'other']"] * 3, said
     assert "".join(errors for _, errors in said).count("built again") == 1
 
 

@@ -7,132 +7,40 @@ import importlib
 import importlib.util
 import inspect
 import math
-import os
 import pickle
 import random
-import shutil
 import struct
 import subprocess
 import sys
 import threading
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_driver import STUB_SOURCE, CudaArray, FakeDriver, FakeTensor, Launch, fake_torch, import_loader
+from fake_driver import CudaArray, FakeTensor, Launch, fake_torch
+from loaders import (
+    EMPTY,
+    FATBIN,
+    SAXPY,
+    SCALARS,
+    SIGNATURES,
+    Loaded,
+    content,
+    python,
+    signature,
+    write,
+)
 
 from rustcuda_backend import elf
 from rustcuda_backend.capability import parse_list
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.loader import runtime
-from rustcuda_backend.loader.generate import GeneratedLoader, LoaderContent, generate, python_names
-from rustcuda_backend.signature import KernelSignature, Parameter, parse_type
+from rustcuda_backend.loader.content import python_names
+from rustcuda_backend.loader.generate import generate
+from rustcuda_backend.loader.runtime import errors, images, opening
+from rustcuda_backend.signature import Parameter
 
-FATBIN = b"FATBIN of this test"
-SCALARS = (
-    "i8",
-    "u8",
-    "i16",
-    "u16",
-    "i32",
-    "u32",
-    "i64",
-    "u64",
-    "isize",
-    "usize",
-    "f16",
-    "bf16",
-    "f32",
-    "f64",
-    "bool",
-)
 NUMPY = importlib.util.find_spec("numpy") is not None
-
-
-def signature(name: str, *parameters: str, **more: Any) -> KernelSignature:
-    """`signature("f", "n: u32", …)`."""
-    return KernelSignature(name, tuple(parse_type(*text.split(": ")) for text in parameters), **more)
-
-
-SAXPY = signature("saxpy", "n: u32", "a: f32", "x: *const f32", "y: *mut f32", doc="Adds `a·x` to `y`.")
-SCALE = signature("scale", "lambda: f64", "data: DisjointSlice<f32>", "in: &[f32]", launch_bounds=(256, 2))
-EMPTY = signature("empty")
-ONE = tuple(signature(f"take_{dtype}", f"value: {dtype}") for dtype in SCALARS)
-ANY = KernelSignature("anything", (Parameter("p", "pointer", ""),), source="ptx")
-LONG = signature("longs", "x: *const isize", "y: &mut u64", "h: &[bf16]")
-SIGNATURES = (SAXPY, SCALE, EMPTY, *ONE, ANY, LONG)
-
-
-def content(
-    *signatures: KernelSignature, capabilities: str = "8.0 9.0 12.0+PTX", **more: Any
-) -> LoaderContent:
-    fields: dict[str, Any] = {
-        "module": "pkg.kernels_cuda",
-        "signatures": signatures,
-        "lacking": {},
-        "capabilities": parse_list(capabilities),
-        "version": cuda_version("12.9"),
-        "fatbin": FATBIN,
-        "generator": "rustcuda-backend 0.1.0",
-    }
-    return LoaderContent(**{**fields, **more})
-
-
-def write(folder: Path, loader: GeneratedLoader) -> None:
-    """Makes the package `pkg` with the loader in it."""
-    package = folder / "pkg"
-    package.mkdir()
-    (package / "__init__.py").write_text("", encoding="utf-8")
-    (package / "py.typed").write_text("", encoding="utf-8")
-    (package / "kernels_cuda.py").write_text(loader.python, encoding="utf-8")
-    (package / "kernels_cuda.pyi").write_text(loader.stub, encoding="utf-8")
-    (package / "kernels_cuda.fatbin").write_bytes(FATBIN)
-
-
-class Loaded:
-    """A generated module with a driver that records."""
-
-    def __init__(self, module: Any, driver: FakeDriver) -> None:
-        self.module, self.driver = module, driver
-        module._library._driver = driver
-        driver.error = module.DriverError
-
-    @property
-    def last(self) -> Launch:
-        return self.driver.launches[-1]
-
-
-@pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Generates a loader, imports it and gives it a fake driver."""
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
-    monkeypatch.delenv("RUSTCUDA_DRIVER", raising=False)
-
-    def build(written: LoaderContent | None = None, **driver: Any) -> Loaded:
-        written = written or content(*SIGNATURES)
-        write(tmp_path, generate(written))
-        for name in ("pkg", "pkg.kernels_cuda"):
-            monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-        module = import_loader(tmp_path / "pkg" / "kernels_cuda.py")
-        kernels = {
-            kernel.name: tuple(
-                size for p in kernel.parameters for size in ((8, 8) if p.kind == "slice" else p.abi_bytes)
-            )
-            for kernel in written.signatures
-        }
-        driver.setdefault("kernels", kernels)
-        return Loaded(module, FakeDriver(**driver))
-
-    return build
-
-
-@pytest.fixture
-def loaded(make: Any) -> Loaded:
-    result: Loaded = make()
-    return result
-
 
 X, Y = FakeTensor(0x7000), FakeTensor(0x8000)
 
@@ -190,7 +98,7 @@ def test_a_launch_object_can_be_kept_and_called_again(loaded: Loaded) -> None:
     for n in range(3):
         launch(n, 1.0, X, Y)
     assert [int.from_bytes(done.packed[0], "little") for done in loaded.driver.launches] == [0, 1, 2]
-    assert repr(launch) == "<launch saxpy[(4, 1, 1), (64, 1, 1), 0]>"
+    assert repr(launch) == "<bound method _launch_saxpy of <launch saxpy[(4, 1, 1), (64, 1, 1), 0]>>"
 
 
 INTEGERS = [dtype for dtype in SCALARS if dtype[0] in "iu"]
@@ -392,15 +300,15 @@ def test_slices_must_be_contiguous(loaded: Loaded) -> None:
     )
 
 
-def test_cuda_array_interface(make: Any) -> None:
-    loaded = make(capabilities=((9, 0), (9, 0)), owners={0x20: 1, 0x30: 1})
+def test_cuda_array_interface(make_loader: Any) -> None:
+    loaded = make_loader(capabilities=((9, 0), (9, 0)), owners={0x20: 1, 0x30: 1})
     loaded.module.saxpy[1, 1](1, 1.0, CudaArray(0x20, strides=(8,)), CudaArray(0x30))
     assert loaded.last.device == 1
     assert loaded.last.packed[2:] == (struct.pack("<Q", 0x20), struct.pack("<Q", 0x30))
     full = CudaArray(0x20, shape=(2, 1, 3), strides=(12, 999, 4))
     loaded.module.scale[1, 1](1.0, full, CudaArray(0, shape=(0, 4)))
     assert [int.from_bytes(part, "little") for part in loaded.last.packed[1:]] == [0x20, 6, 256, 0]
-    with pytest.raises(loaded.module.ArgumentValueError, match=r"contiguous, got strides \(4, 8\) in bytes"):
+    with pytest.raises(loaded.module.ArgumentValueError, match=r"contiguous, got strides \(1, 2\) "):
         loaded.module.scale[1, 1](1.0, CudaArray(0x20, shape=(2, 3), strides=(4, 8)), full)
     with pytest.raises(loaded.module.ArgumentValueError, match="may be written, got a read-only array"):
         loaded.module.saxpy[1, 1](1, 1.0, full, CudaArray(0x30, read_only=True))
@@ -432,7 +340,7 @@ def test_wrong_numbers_of_arguments(loaded: Loaded, arguments: Any, named: Any, 
         ((1, (1, 2, 3, 4)), TypeError, "argument 'block': wanted an int or a tuple of 1 to 3"),
         ((1, ()), TypeError, "argument 'block'"),
         ((1, 1.5), TypeError, "argument 'block': wanted ints, got float 1.5"),
-        ((2**32, 1), runtime.KernelError, "blocks in grid x"),
+        ((2**32, 1), errors.KernelError, "blocks in grid x"),
         (((1, 2**32), 1), ValueError, "argument 'grid'"),
         ((1, 1, -1), ValueError, "argument 'shared_bytes': wanted 0 or more"),
         ((1, 1, "a"), TypeError, "argument 'shared_bytes': wanted an int, got str"),
@@ -441,7 +349,7 @@ def test_wrong_numbers_of_arguments(loaded: Loaded, arguments: Any, named: Any, 
     ],
 )
 def test_wrong_configurations(loaded: Loaded, given: Any, kind: type[Exception], message: str) -> None:
-    kind = loaded.module.KernelError if kind is runtime.KernelError else kind
+    kind = loaded.module.KernelError if kind is errors.KernelError else kind
     with pytest.raises(kind, match=f"kernel 'empty'.*{message}"):
         loaded.module.empty[given]()
 
@@ -454,8 +362,8 @@ def test_calling_a_kernel_without_grid_says_how_to_launch(loaded: Loaded) -> Non
 # ---- Devices and streams ----
 
 
-def test_the_arrays_decide_the_gpu_and_the_earlier_context_comes_back(make: Any) -> None:
-    loaded = make(capabilities=((9, 0), (8, 6)))
+def test_the_arrays_decide_the_gpu_and_the_earlier_context_comes_back(make_loader: Any) -> None:
+    loaded = make_loader(capabilities=((9, 0), (8, 6)))
     loaded.driver.thread.context = 4321
     for index in (1, 0, 1):
         at = FakeTensor(16, index=index)
@@ -471,8 +379,8 @@ def test_no_context_is_set_where_the_right_one_is_current(loaded: Loaded) -> Non
     assert "cuCtxSetCurrent" not in loaded.driver.calls
 
 
-def test_arrays_on_two_gpus_are_refused(make: Any) -> None:
-    loaded = make(capabilities=((9, 0), (9, 0)))
+def test_arrays_on_two_gpus_are_refused(make_loader: Any) -> None:
+    loaded = make_loader(capabilities=((9, 0), (9, 0)))
     with pytest.raises(loaded.module.ArgumentValueError) as caught:
         loaded.module.saxpy[1, 1](1, 1.0, FakeTensor(16, index=1), Y)
     assert str(caught.value) == (
@@ -481,9 +389,9 @@ def test_arrays_on_two_gpus_are_refused(make: Any) -> None:
 
 
 def test_without_arrays_torchs_current_gpu_then_the_contexts_then_the_first(
-    make: Any, monkeypatch: pytest.MonkeyPatch
+    make_loader: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loaded = make(capabilities=((9, 0),) * 3)
+    loaded = make_loader(capabilities=((9, 0),) * 3)
     loaded.module.empty[1, 1]()
     assert (loaded.last.device, loaded.last.stream) == (0, 0)
     loaded.driver.thread.context = 1001
@@ -497,8 +405,8 @@ def test_without_arrays_torchs_current_gpu_then_the_contexts_then_the_first(
     assert (loaded.last.device, loaded.last.stream) == (2, 72)
 
 
-def test_torchs_current_stream_of_the_arrays_gpu(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = make(capabilities=((9, 0), (9, 0)))
+def test_torchs_current_stream_of_the_arrays_gpu(make_loader: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = make_loader(capabilities=((9, 0), (9, 0)))
     monkeypatch.setitem(sys.modules, "torch", fake_torch())
     at = FakeTensor(16, index=1)
     loaded.module.saxpy[1, 1](1, 1.0, at, at)
@@ -515,8 +423,8 @@ class OtherStream:
         return 0, 0x99
 
 
-def test_explicit_streams(make: Any) -> None:
-    loaded = make(capabilities=((9, 0), (9, 0)))
+def test_explicit_streams(make_loader: Any) -> None:
+    loaded = make_loader(capabilities=((9, 0), (9, 0)))
     at = FakeTensor(16, index=1)
     loaded.module.saxpy[1, 1, 0, TorchStream(0x55, 1)](1, 1.0, at, at)
     assert (loaded.last.device, loaded.last.stream) == (1, 0x55)
@@ -531,8 +439,8 @@ def test_explicit_streams(make: Any) -> None:
     )
 
 
-def test_load_takes_a_gpu_in_every_spelling(make: Any) -> None:
-    loaded = make(capabilities=((9, 0),) * 3)
+def test_load_takes_a_gpu_in_every_spelling(make_loader: Any) -> None:
+    loaded = make_loader(capabilities=((9, 0),) * 3)
 
     class TorchDevice:
         def __init__(self, text: str) -> None:
@@ -554,8 +462,8 @@ def test_load_takes_a_gpu_in_every_spelling(make: Any) -> None:
             loaded.module.load(wrong)
 
 
-def test_many_threads_load_once_and_never_mix_arguments(make: Any) -> None:
-    loaded = make(capabilities=((9, 0), (9, 0)))
+def test_many_threads_load_once_and_never_mix_arguments(make_loader: Any) -> None:
+    loaded = make_loader(capabilities=((9, 0), (9, 0)))
     count, each = 8, 200
     barrier = threading.Barrier(count)
     failures: list[BaseException] = []
@@ -589,8 +497,8 @@ def test_many_threads_load_once_and_never_mix_arguments(make: Any) -> None:
         assert launch.device == number % 2
 
 
-def test_the_driver_is_opened_once(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = make()
+def test_the_driver_is_opened_once(make_loader: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = make_loader()
     loaded.module._library._driver = None
     monkeypatch.setattr(loaded.module, "_open_driver", lambda: loaded.driver)
     loaded.module.saxpy[1, 1](1, 1.0, X, Y)
@@ -631,14 +539,16 @@ def test_the_driver_is_opened_once(make: Any, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_image_choice(built: str, gpu: tuple[int, int], expected: str | None) -> None:
-    images = tuple(runtime._Image(c.major, c.minor, c.suffix, c.ptx, 525, 12000) for c in parse_list(built))
-    for order in (images, images[::-1]):
-        choice = runtime._choose(*gpu, order)
+    built_images = tuple(
+        images._Image(c.major, c.minor, c.suffix, c.ptx, 525, 12000) for c in parse_list(built)
+    )
+    for order in (built_images, built_images[::-1]):
+        choice = images._choose(*gpu, order)
         assert (f"{choice[0].name} {choice[1]}" if choice else None) == expected
 
 
-def test_no_code_for_this_gpu(make: Any) -> None:
-    loaded = make(content(SAXPY, capabilities="8.0 9.0a"), capabilities=((12, 0),))
+def test_no_code_for_this_gpu(make_loader: Any) -> None:
+    loaded = make_loader(content(SAXPY, capabilities="8.0 9.0a"), capabilities=((12, 0),))
     with pytest.raises(loaded.module.NoImage) as caught:
         loaded.module.saxpy[1, 1](1, 1.0, X, Y)
     assert str(caught.value) == (
@@ -667,16 +577,16 @@ def test_no_code_for_this_gpu(make: Any) -> None:
         ((9, 0), 12080, "13.0", "but SASS 9.0 from CUDA 13.0 needs driver 580 or newer (CUDA 13.0)"),
     ],
 )
-def test_driver_too_old(make: Any, gpu: Any, has: int, version: str, message: str) -> None:
-    loaded = make(content(SAXPY, version=cuda_version(version)), capabilities=(gpu,), cuda=has)
+def test_driver_too_old(make_loader: Any, gpu: Any, has: int, version: str, message: str) -> None:
+    loaded = make_loader(content(SAXPY, version=cuda_version(version)), capabilities=(gpu,), cuda=has)
     with pytest.raises(loaded.module.DriverTooOld) as caught:
         loaded.module.saxpy[1, 1](1, 1.0, X, Y)
     assert message in str(caught.value)
     assert not loaded.driver.images
 
 
-def test_a_driver_that_does_not_know_this_version_of_ptx(make: Any) -> None:
-    loaded = make(
+def test_a_driver_that_does_not_know_this_version_of_ptx(make_loader: Any) -> None:
+    loaded = make_loader(
         content(SAXPY, capabilities="9.0+PTX"),
         capabilities=((12, 0),),
         fail={"cuModuleLoadData": ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", 222)},
@@ -693,8 +603,8 @@ def test_a_driver_that_does_not_know_this_version_of_ptx(make: Any) -> None:
     ("code", "expected"),
     [(209, "NoImage"), (2, "DriverError")],
 )
-def test_what_loading_may_answer(make: Any, code: int, expected: str) -> None:
-    loaded = make(fail={"cuModuleLoadData": ("CUDA_ERROR_X", code)})
+def test_what_loading_may_answer(make_loader: Any, code: int, expected: str) -> None:
+    loaded = make_loader(fail={"cuModuleLoadData": ("CUDA_ERROR_X", code)})
     with pytest.raises(getattr(loaded.module, expected)):
         loaded.module.load(0)
     assert loaded.driver.current_context() == 0
@@ -703,8 +613,8 @@ def test_what_loading_may_answer(make: Any, code: int, expected: str) -> None:
     assert loaded.driver.images == [(0, FATBIN)]
 
 
-def test_another_fatbin_is_refused_by_name(make: Any, tmp_path: Path) -> None:
-    loaded = make()
+def test_another_fatbin_is_refused_by_name(make_loader: Any, tmp_path: Path) -> None:
+    loaded = make_loader()
     fatbin = tmp_path / "pkg" / "kernels_cuda.fatbin"
     for wrong in (FATBIN[::-1], FATBIN + b"!"):
         fatbin.write_bytes(wrong)
@@ -718,8 +628,8 @@ def test_another_fatbin_is_refused_by_name(make: Any, tmp_path: Path) -> None:
     assert not loaded.driver.images
 
 
-def test_a_fatbin_in_an_object_file(make: Any, tmp_path: Path) -> None:
-    loaded = make(content(SAXPY, suffix=".o", offset=elf.OFFSET), kernels={"saxpy": (4, 4, 8, 8)})
+def test_a_fatbin_in_an_object_file(make_loader: Any, tmp_path: Path) -> None:
+    loaded = make_loader(content(SAXPY, suffix=".o", offset=elf.OFFSET), kernels={"saxpy": (4, 4, 8, 8)})
     (tmp_path / "pkg" / "kernels_cuda.fatbin").unlink()
     file = tmp_path / "pkg" / "kernels_cuda.o"
     with pytest.raises(loaded.module.FatbinMismatch, match=r"kernels_cuda\.o cannot be read: No such file"):
@@ -738,9 +648,9 @@ def test_a_fatbin_in_an_object_file(make: Any, tmp_path: Path) -> None:
     assert loaded.driver.images == [(0, FATBIN)]
 
 
-def test_a_kernel_that_this_gpus_code_lacks(make: Any) -> None:
+def test_a_kernel_that_this_gpus_code_lacks(make_loader: Any) -> None:
     lacking = {"empty": parse_list("8.0 9.0")}
-    loaded = make(content(SAXPY, EMPTY, lacking=lacking), kernels={"saxpy": (4, 4, 8, 8)})
+    loaded = make_loader(content(SAXPY, EMPTY, lacking=lacking), kernels={"saxpy": (4, 4, 8, 8)})
     loaded.module.load()
     with pytest.raises(loaded.module.MissingKernel) as caught:
         loaded.module.empty[1, 1]()
@@ -791,11 +701,13 @@ def test_much_shared_memory_is_opted_in_to_once(loaded: Loaded) -> None:
 
 
 @pytest.mark.parametrize(("code", "kind"), [(701, "LaunchTooLarge"), (700, "DriverError")])
-def test_what_launching_may_answer(make: Any, code: int, kind: str) -> None:
-    loaded = make(fail={"cuLaunchKernel": ("CUDA_ERROR_X", code)})
-    with pytest.raises(getattr(loaded.module, kind)):
-        loaded.module.empty[1, 512]()
-    assert loaded.driver.current_context() == 0
+def test_what_launching_may_answer(make_loader: Any, code: int, kind: str) -> None:
+    loaded = make_loader(fail={"cuLaunchKernel": ("CUDA_ERROR_X", code)})
+    for context in (4321, 1000):
+        loaded.driver.thread.context = context
+        with pytest.raises(getattr(loaded.module, kind)):
+            loaded.module.saxpy[1, 512](1, 1.0, X, Y)
+        assert loaded.driver.current_context() == context
 
 
 def test_errors_can_be_pickled(loaded: Loaded) -> None:
@@ -828,7 +740,7 @@ def test_the_same_content_gives_the_same_text() -> None:
 
 def test_the_module_says_how_to_launch_and_what_there_is(loaded: Loaded) -> None:
     module = loaded.module
-    assert module.__all__[:3] == ["load", "saxpy", "scale"]
+    assert module.__all__[:4] == ["load", "unload", "saxpy", "scale"]
     assert {"KernelError", "NoDriver", "ArgumentsError"} < set(module.__all__)
     assert all(hasattr(module, name) for name in module.__all__)
     assert "from pkg import kernels_cuda" in module.__doc__
@@ -849,8 +761,8 @@ def test_names_in_the_package_root_and_python_names_of_parameters() -> None:
 DOC = 'Ends in a quote "\n\n\\n is no newline; """quoted""" \x00 «ü» \'"""'
 
 
-def test_any_doc_comment_survives(make: Any) -> None:
-    loaded = make(content(signature("f", doc=DOC), signature("g", doc='"')))
+def test_any_doc_comment_survives(make_loader: Any) -> None:
+    loaded = make_loader(content(signature("f", doc=DOC), signature("g", doc='"')))
     assert loaded.module.f.__doc__ == f"f[grid, block]()\n\n{DOC}"
     stub = ast.parse(generate(content(signature("f", doc=DOC), signature("g", doc='"'))).stub)
     (launch,) = (node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == "_Launch_f")
@@ -881,8 +793,8 @@ def test_kernels_whose_names_python_cannot_have(name: str, why: str) -> None:
 @pytest.mark.parametrize(
     "name", ["max", "sum", "abs", "filter", "map", "round", "pow", "hash", "sys", "os", "match"]
 )
-def test_good_kernel_names_are_free(make: Any, name: str) -> None:
-    loaded = make(content(SAXPY, signature(name, "n: u32")))
+def test_good_kernel_names_are_free(make_loader: Any, name: str) -> None:
+    loaded = make_loader(content(SAXPY, signature(name, "n: u32")))
     getattr(loaded.module, name)[1, 1](7)
     loaded.module.saxpy[1, 1](1, 1.0, X, Y)
     assert loaded.driver.launches[0].kernel == name
@@ -895,21 +807,6 @@ def test_the_text_is_python_3_10() -> None:
 
 
 # ---- A process of its own: import, types, and the real seams ----
-
-
-def python(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in a fresh interpreter that has the package, every warning an error."""
-    path = os.pathsep.join([str(folder), str(Path(__file__).parent), str(Path(runtime.__file__).parents[2])])
-    env = {**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1", **environment}
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=env,
-        cwd=folder,
-        check=False,
-    )
 
 
 def test_importing_pulls_in_nothing(tmp_path: Path) -> None:
@@ -950,45 +847,12 @@ def test_a_broken_cuda_bindings_gives_way_to_ctypes(monkeypatch: pytest.MonkeyPa
 
     made = object()
     monkeypatch.setattr(importlib, "import_module", broken)
-    monkeypatch.setattr(runtime, "_CtypesDriver", lambda: made)
+    monkeypatch.setattr(opening, "_CtypesDriver", lambda: made)
     monkeypatch.delenv("RUSTCUDA_DRIVER", raising=False)
-    assert runtime._open_driver() is made
+    assert opening._open_driver() is made
     monkeypatch.setenv("RUSTCUDA_DRIVER", "cuda-bindings")
-    with pytest.raises(runtime.NoDriver, match=r"cuda\.bindings cannot be imported: half an installation"):
-        runtime._open_driver()
-
-
-@pytest.fixture(scope="session")
-def stub_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a libcuda.so.1 that records."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None or sys.platform != "linux":
-        pytest.skip("no C compiler")
-    folder = tmp_path_factory.mktemp("stub")
-    (folder / "stub.c").write_text(STUB_SOURCE, encoding="utf-8")
-    command = [compiler, "-shared", "-fPIC", "-w", "-o", folder / "libcuda.so.1", folder / "stub.c", "-ldl"]
-    subprocess.run(command, check=True)
-    return folder
-
-
-@pytest.fixture(params=["ctypes", "cuda-bindings"])
-def seam(request: pytest.FixtureRequest, stub_library: Path, tmp_path: Path) -> Any:
-    """Runs code through a real seam and the recording library; gives its result and the record."""
-    driver: str = request.param
-    if driver == "cuda-bindings":
-        pytest.importorskip("cuda.bindings.driver")
-    write(tmp_path, generate(content(SAXPY, EMPTY)))
-    log = tmp_path / "log"
-
-    def run(code: str, **environment: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
-        head = "from fake_driver import *\nk = import_loader(Path('pkg/kernels_cuda.py').absolute())\n"
-        done = python(
-            tmp_path, head + code, RUSTCUDA_DRIVER=driver, LD_LIBRARY_PATH=str(stub_library),
-            STUB_LOG=str(log), STUB_SIZES="4,4,8,8", **environment,
-        )  # fmt: skip
-        return done, log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-
-    return run
+    with pytest.raises(errors.NoDriver, match=r"cuda\.bindings cannot be imported: half an installation"):
+        opening._open_driver()
 
 
 def test_a_real_seam_passes_everything_on(seam: Any) -> None:
@@ -1006,11 +870,11 @@ def test_a_real_seam_passes_everything_on(seam: Any) -> None:
     assert done.stdout.splitlines()[1] == "1 1"
     assert log[0] == "image FATBIN"
     assert log[1] == (
-        "launch 7f0000003000 2 3 4 5 6 7 75000 7f00aabbccdd 0 7f0000001001 "
+        "launch 7f0000003001 2 3 4 5 6 7 75000 7f00aabbccdd 0 7f0000001001 "
         "feffffff 0000c03f 55443322117f0000 0000000000000000"
     )
     assert log[2:] == [
-        "launch 7f0000003000 9 1 1 8 1 1 100000 0 0 7f0000001001 01000000 000080bf 1000000000000000 "
+        "launch 7f0000003001 9 1 1 8 1 1 100000 0 0 7f0000001001 01000000 000080bf 1000000000000000 "
         + "f" * 16
     ]
 
@@ -1030,7 +894,7 @@ def test_a_real_seam_gives_errors_their_names(seam: Any) -> None:
 
 
 def test_a_real_seam_opts_in_to_shared_memory(seam: Any) -> None:
-    done, log = seam("k.load(1)\nk._library.driver.allow_shared(0x7f0000003000, 150000)\n")
+    done, log = seam("k.load(1)\nk._library.driver.set_function_attribute(0x7f0000003000, 8, 150000)\n")
     assert done.stderr == ""
     assert log == ["image FATBIN", "attribute 7f0000003000 8 150000"]
 

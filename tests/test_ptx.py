@@ -115,6 +115,22 @@ def test_an_aggregate_without_record_says_what_to_do() -> None:
     assert "raw pointer and a length" in raised.value.hint
 
 
+@pytest.mark.parametrize(
+    ("parameters", "kind"), [((".u32", ".align 8 .b8"), "whole_slice"), ((".u32", ".u64", ".u64"), "slice")]
+)
+def test_a_slice_is_one_parameter_or_two_as_the_compiler_has_made_it(
+    parameters: tuple[str, ...], kind: str
+) -> None:
+    raw = HEADER + entry("k", *parameters).replace(".b8 k_param_1", ".b8 k_param_1[16]")
+    described = (
+        Parameter("n", "scalar", "u32", rust_type="u32"),
+        Parameter("x", "whole_slice", "f32", rust_type="&[f32]"),
+    )
+    source = {"k": KernelSignature("k", described, source="rustdoc")}
+    (signature,) = finish(raw, HOPPER, source).signatures
+    assert signature.parameters[1] == Parameter("x", kind, "f32", rust_type="&[f32]")
+
+
 def test_records_give_the_signature_and_leave_the_text() -> None:
     doc = "doc\x1f Scales.\n\n `y` is written."
     raw = HEADER + record("saxpy", doc, *SAXPY_FIELDS) + SAXPY

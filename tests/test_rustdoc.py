@@ -169,11 +169,11 @@ def test_aliases_are_followed(found: dict[str, KernelSignature]) -> None:
 
 def test_what_only_the_ptx_knows_the_size_of(found: dict[str, KernelSignature]) -> None:
     assert shown(found["values"]) == [
-        "a: &[f32] = value",
-        "b: &mut [u8] = value",
+        "a: &[f32] = whole_slice f32",
+        "b: &mut [u8] = whole_slice mut u8",
         "c: Pair = value",
         "d: (u32, f32) = value",
-        "e: [u32; 4] = value",
+        "e: [u32; 4] = array u32",
         "f: char = value",
         "g: u128 = value",
         "h: Option<&f32> = value",
@@ -182,7 +182,7 @@ def test_what_only_the_ptx_knows_the_size_of(found: dict[str, KernelSignature]) 
         "k: _ = value",
         "l: core::num::NonZeroU32 = value",
     ]
-    assert set(found["values"].abi_bytes) == {0}
+    assert found["values"].abi_bytes == (16, 16, 0, 0, 16, *(0,) * 7)
     assert shown(found["method"]) == ["self: &Self = pointer", "other: *const Self = pointer"]
 
 
@@ -388,7 +388,20 @@ def test_a_parameter_without_a_size(builds: Builds, make_project: MakeProject) -
     assert (store.doc, store.source) == ("Kept.", "ptx")
 
 
-@pytest.mark.parametrize("parameter", ["pair: (u32, f32)", "array: [u32; 4]", "slice: &[f32]", "big: u128"])
+def test_arrays_and_slices_are_passed_as_rustc_passes_them(builds: Builds, make_project: MakeProject) -> None:
+    head = "#![allow(improper_ctypes_definitions)]\n" + PLAIN_HEAD
+    kernel = PLAIN_KERNEL.replace("value: u32", "array: [u16; 3], slice: &[f32], value: u32")
+    store = builds(make_project(head + kernel))["store"]
+    assert shown(store)[1:] == [
+        "array: [u16; 3] = array u16",
+        "slice: &[f32] = whole_slice f32",
+        "value: u32 = scalar u32",
+    ]
+    assert store.abi_bytes == (8, 6, 16, 4)
+    assert store.source == "rustdoc"
+
+
+@pytest.mark.parametrize("parameter", ["pair: (u32, f32)", "big: u128"])
 def test_what_cannot_be_passed_is_named_as_in_rust(
     builds: Builds, make_project: MakeProject, parameter: str
 ) -> None:

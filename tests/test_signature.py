@@ -78,3 +78,18 @@ def test_an_error_in_a_record_names_the_kernel() -> None:
     with pytest.raises(SignatureError) as raised:
         parse_record(record(("rustcuda", "1"), ("name", "k"), ("parameter", "x", "char")))
     assert raised.value.where == "kernel 'k'"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rust_type", "dtype", "sizes"),
+    [
+        ("whole_slice", "&[f32]", "f32", (16,)),
+        ("array", "[f32; 4]", "f32", (16,)),
+        ("array", "[u8; 3]", "u8", (3,)),
+        ("value", "Pair", "", (0,)),
+    ],
+)
+def test_what_rustdoc_shows_beside(kind: str, rust_type: str, dtype: str, sizes: tuple[int, ...]) -> None:
+    parameter = Parameter("x", kind, dtype, rust_type=rust_type)
+    assert parameter.abi_bytes == sizes
+    assert parameter.count == {"[f32; 4]": 4, "[u8; 3]": 3}.get(rust_type, 1)

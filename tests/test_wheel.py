@@ -43,9 +43,11 @@ def test_pip_wheel(
     package = (
         "__init__.py",
         "demo.py",
+        "functions.py",
         "kernels_cuda.fatbin",
         "kernels_cuda.py",
         "kernels_cuda.pyi",
+        "operators.py",
         "py.typed",
     )
     metadata = ("METADATA", "RECORD", "WHEEL", "top_level.txt")

@@ -17,7 +17,8 @@ from rustcuda_backend import cuda, elf
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
-from rustcuda_backend.loader.generate import LoaderContent, generate
+from rustcuda_backend.loader.content import LoaderContent
+from rustcuda_backend.loader.generate import generate
 from rustcuda_backend.signature import KernelSignature, Parameter
 
 SAXPY = KernelSignature("saxpy", (Parameter("out", "pointer", "u32", True, "*mut u32"),), doc="Stores.")

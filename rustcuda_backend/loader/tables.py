@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rustcuda_backend.capability import Capability
-from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError
 from rustcuda_backend.signature import SCALAR_BYTES, Parameter
 
@@ -55,6 +54,18 @@ class LoaderKernel:
 
 
 @dataclass(frozen=True)
+class LoaderConstant:
+    """A variable in constant memory; see `constants.ConstantSymbol` for the attributes."""
+
+    name: str
+    symbol: str
+    rust_type: str
+    dtype: str
+    size: int
+    doc: str
+
+
+@dataclass(frozen=True)
 class LoaderTables:
     """What a generated loader says.
 
@@ -75,7 +86,7 @@ class LoaderTables:
     images: tuple[LoaderImage, ...]
     cuda: str
     kernels: tuple[LoaderKernel, ...]
-    constants: tuple[ConstantSymbol, ...] = ()
+    constants: tuple[LoaderConstant, ...] = ()
 
 
 def read(text: str) -> LoaderTables:
@@ -86,9 +97,9 @@ def read(text: str) -> LoaderTables:
     """
     try:
         body = ast.parse(text).body
-        calls = {name: list(_calls(body, name)) for name in ("_Library", "_Kernel")}
+        calls = {name: list(_calls(body, name)) for name in ("_Library", "_Kernel", "_Constant")}
         (library,) = calls["_Library"]
-        return replace(_tables(library, calls["_Kernel"]), constants=tuple(_constants(body)))
+        return _tables(library, calls["_Kernel"], calls["_Constant"])
     except (SyntaxError, ValueError, TypeError, IndexError, KeyError, RecursionError, MemoryError) as error:
         raise FormatError(f"the generated loader is damaged: {error}") from None
 
@@ -101,17 +112,11 @@ def _calls(body: Sequence[ast.stmt], name: str) -> Iterator[Sequence[ast.expr]]:
             yield value.args
 
 
-def _constants(body: Sequence[ast.stmt]) -> Iterator[ConstantSymbol]:
-    """The rows of `_constants = (…)`, which is there where there are any."""
-    for node in body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_constants":
-            for name, _symbol, rust_type, dtype, size, alignment, doc in _literal(node.value, tuple):
-                yield ConstantSymbol(
-                    str(name), str(rust_type), str(dtype), int(size), int(alignment), str(doc)
-                )
-
-
-def _tables(library: Sequence[ast.expr], kernels: Sequence[Sequence[ast.expr]]) -> LoaderTables:
+def _tables(
+    library: Sequence[ast.expr],
+    kernels: Sequence[Sequence[ast.expr]],
+    constants: Sequence[Sequence[ast.expr]],
+) -> LoaderTables:
     file, size, sha256, images, cuda, *offset = library
     if not isinstance(file, ast.BinOp) or not isinstance(images, ast.Tuple):
         raise TypeError("its fatbin is not named as the generator does")
@@ -123,6 +128,7 @@ def _tables(library: Sequence[ast.expr], kernels: Sequence[Sequence[ast.expr]]) 
         images=tuple(_image(node) for node in images.elts),
         cuda=_literal(cuda, str),
         kernels=tuple(_kernel(arguments) for arguments in kernels),
+        constants=tuple(_constant(arguments) for arguments in constants),
     )
 
 
@@ -137,7 +143,7 @@ def _image(node: ast.expr) -> LoaderImage:
 
 
 def _kernel(arguments: Sequence[ast.expr]) -> LoaderKernel:
-    _, name, _, parameters, _, lacking = arguments
+    _, name, _, parameters, _, lacking, _ = arguments
     return LoaderKernel(
         _literal(name, str),
         tuple(_parameter(*parameter) for parameter in _literal(parameters, tuple)),
@@ -145,8 +151,24 @@ def _kernel(arguments: Sequence[ast.expr]) -> LoaderKernel:
     )
 
 
+def _constant(arguments: Sequence[ast.expr]) -> LoaderConstant:
+    _library, name, symbol, rust_type, dtype, size, doc = arguments
+    return LoaderConstant(
+        name=_literal(name, str),
+        symbol=_literal(symbol, str),
+        rust_type=_literal(rust_type, str),
+        dtype=_literal(dtype, str),
+        size=_literal(size, int),
+        doc=_literal(doc, str),
+    )
+
+
+_KINDS = ("scalar", "pointer", "slice", "whole_slice", "rows", "array")
+
+
 def _parameter(name: str, _python: str, kind: str, dtype: str, mutable: bool, rust_type: str) -> Parameter:
-    if kind not in ("scalar", "pointer", "slice", "rows") or (kind == "scalar" and dtype not in SCALAR_BYTES):
+    sized = kind in ("scalar", "array")
+    if kind not in _KINDS or (sized and dtype not in SCALAR_BYTES):
         raise ValueError(f"parameter {name!r} has the unknown type {kind!r} of {dtype!r}")
     return Parameter(str(name), kind, dtype, mutable, str(rust_type))
 

@@ -233,3 +233,93 @@ def test_shapes_that_do_not_fit() -> None:
         sample_ext.silu_and_mul(normal(2, 7, dtype=torch.float16))
     with pytest.raises(ValueError, match="two dimensions"):
         sample_ext.transpose(normal(2, 3, 4))
+
+
+def inputs_of(name: str) -> tuple[Any, Any, tuple[Any, ...], float]:
+    """A function, the same in torch, inputs for both, and how near they must be."""
+    cases: dict[str, tuple[Any, Any, tuple[Any, ...], float]] = {
+        "saxpy": (
+            lambda x, y: sample_ext.saxpy(2.5, x, y.clone()),
+            lambda x, y: 2.5 * x + y,
+            (normal(1000), normal(1000)),
+            F32,
+        ),
+        "rmsnorm": (
+            sample_ext.rmsnorm,
+            lambda x, weight: torch_rmsnorm(x, weight, 1e-6),
+            (normal(7, 2, 1000), normal(1000)),
+            1e-4,
+        ),
+        "softmax": (sample_ext.softmax, lambda x: x.softmax(-1), (normal(7, 2, 1000),), 1e-5),
+        "silu_and_mul": (
+            sample_ext.silu_and_mul,
+            torch_silu_and_mul,
+            (normal(7, 2, 256, dtype=torch.float16),),
+            1e-2,
+        ),
+        "transpose": (sample_ext.transpose, lambda x: x.t(), (normal(33, 65),), F32),
+        "reduce_sum": (sample_ext.reduce_sum, lambda x: x.sum().reshape(1), (normal(50, 1000),), 1e-2),
+        "sgemm": (sample_ext.sgemm, lambda a, b: a @ b, (normal(33, 65), normal(65, 40)), 1e-4),
+    }
+    return cases[name]
+
+
+# Compiling, torch warns of what is its own affair.
+ANY_WARNING = pytest.mark.filterwarnings("ignore")
+FUNCTIONS = ("saxpy", "rmsnorm", "softmax", "silu_and_mul", "transpose", "reduce_sum", "sgemm")
+
+
+def gradients(function: Any, inputs: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+    """A function's result, and the gradients of its sum weighted by cosines."""
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in inputs]
+    result = function(*leaves)
+    weights = torch.arange(result.numel(), device="cuda").cos().reshape(result.shape)
+    (result * weights).sum().backward()
+    return result.detach(), [leaf.grad for leaf in leaves]
+
+
+@ANY_WARNING
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_are_torchs(name: str, compiled: bool) -> None:
+    function, reference, inputs, tolerance = inputs_of(name)
+    if compiled:
+        function = torch.compile(function, fullgraph=True, backend="aot_eager")
+    result, found = gradients(function, inputs)
+    expected, wanted = gradients(reference, tuple(tensor.double() for tensor in inputs))
+    assert_near(result, expected, tolerance)
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert_near(mine, theirs, tolerance)
+
+
+@ANY_WARNING
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compiles_as_one_graph_without_gradients(name: str) -> None:
+    function, _, inputs, _ = inputs_of(name)
+    with torch.no_grad():
+        compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+        assert torch.equal(compiled(*inputs), function(*inputs))
+
+
+@ANY_WARNING
+def test_operators_pass_torchs_own_check() -> None:
+    operators = pytest.importorskip("sample_ext.operators")
+    x, y = normal(8, 64), normal(8, 64)
+    torch.library.opcheck(operators.saxpy, (2.0, normal(64), normal(64)))
+    torch.library.opcheck(operators.rmsnorm, (x, 64, normal(64), y, 1e-6))
+    torch.library.opcheck(operators.softmax, (x, y, 64))
+    torch.library.opcheck(operators.transpose, (x, 64, normal(64, 8), 8, 64))
+    half = normal(8, 64, dtype=torch.float16)
+    torch.library.opcheck(operators.silu_and_mul_f16, (half, normal(8, 32, dtype=torch.float16), 32))
+
+
+@ANY_WARNING
+def test_exports() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return sample_ext.softmax(x)
+
+    x = normal(4, 32)
+    with torch.no_grad():
+        exported = torch.export.export(Model(), (x,))
+        assert torch.equal(exported.module()(x), sample_ext.softmax(x))

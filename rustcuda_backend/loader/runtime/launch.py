@@ -1,0 +1,205 @@
+"""A kernel with its grid and block, and the launch that takes all kinds of arguments."""
+
+from __future__ import annotations
+
+from rustcuda_backend.loader.runtime.configuration import _stream_handle
+from rustcuda_backend.loader.runtime.errors import ArgumentValueError, LaunchTooLarge
+from rustcuda_backend.loader.runtime.seam import (
+    _COOPERATIVE_TOO_LARGE,
+    _INVALID_CLUSTER,
+    _INVALID_CONTEXT,
+    _INVALID_HANDLE,
+    _LIMITS,
+    _MAX_DYNAMIC_SHARED,
+    _OUT_OF_RESOURCES,
+)
+from rustcuda_backend.loader.runtime.torch_state import _torch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rustcuda_backend.loader.runtime.kernel import _Entry, _Kernel
+
+# Stands for an argument that was not given.
+_MISSING = object()
+
+
+class _Launch:
+    """A kernel with its grid and block.
+
+    Each kernel's own launcher, which the generator wrote, is a function of one of these and the arguments.
+    It does in one go what is done in most launches, and leaves all the others to `start`.
+
+    Attributes:
+        kernel: The kernel.
+        gx, gy, gz, bx, by, bz, shared: As cuLaunchKernel takes them.
+        stream: A stream's handle; None for the current one.
+        entries: GPU to the kernel there, where the configuration has been found to fit.
+        free, pack_into: The marshaller's.
+    """
+
+    __slots__ = (
+        "_stream_device", "bx", "by", "bz", "entries", "free", "gx", "gy", "gz", "kernel", "pack_into",
+        "shared", "stream",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kernel: _Kernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared: int,
+        stream: object,
+    ) -> None:
+        self.kernel, self.shared = kernel, shared
+        self.gx, self.gy, self.gz = grid
+        self.bx, self.by, self.bz = block
+        self.stream: int | None = None
+        self._stream_device = -1
+        if stream is not None:
+            self.stream, self._stream_device = _stream_handle(kernel.__name__, stream)
+        self.entries: dict[int, _Entry] = {}
+        self.pack_into: Callable[..., None]
+        self.free: list[tuple[Any, Any]]
+
+    def __repr__(self) -> str:
+        grid, block = (self.gx, self.gy, self.gz), (self.bx, self.by, self.bz)
+        return f"<launch {self.kernel.__name__}[{grid}, {block}, {self.shared}]>"
+
+    def start(self, arguments: tuple[Any, ...], more: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Checks arguments of every kind, with errors that say all, and launches the kernel."""
+        kernel = self.kernel
+        marshaller = kernel.marshaller
+        converters = marshaller.converters
+        arguments = (*(value for value in arguments if value is not _MISSING), *more)
+        if named or len(arguments) != len(converters):
+            arguments = kernel.in_order(arguments, named)
+        values: list[Any] = []
+        device = -1
+        for convert, value in zip(converters, arguments):  # noqa: B905
+            at = convert(value, values, self.stream)
+            if at != device and at >= 0:
+                if device >= 0:
+                    raise kernel.two_devices(arguments)
+                device = at
+        if device < 0 or (self._stream_device >= 0 and self._stream_device != device):
+            device = self._settle_device(device)
+        entry = self.entries.get(device)
+        if entry is None or entry.function is None:  # new, or unloaded in the meantime
+            entry = self._fit(device)
+        stream = self.stream
+        if stream is None:
+            stream = kernel.library.current_stream(device)
+        held = marshaller.block()
+        marshaller.pack_into(held[0], marshaller.offset, *values)
+        result = self._launch(entry, stream, held[1])
+        if result != kernel.library.success:
+            self.mend(result, entry, stream, held[1])
+        marshaller.free.append(held)
+
+    def _launch(self, entry: _Entry, stream: int, address: Any) -> Any:
+        launch: Any = self.kernel.library.launch_kernel
+        gx, gy, gz, bx, by, bz = self.gx, self.gy, self.gz, self.bx, self.by, self.bz
+        return launch(entry.function, gx, gy, gz, bx, by, bz, self.shared, stream, address, 0)
+
+    def mend(self, result: Any, entry: _Entry, stream: int, address: Any) -> None:
+        """Launches in the right context where only that was wrong; else raises what the driver said.
+
+        Looking at the context before each launch would cost more than all the checks of the arguments. The
+        driver refuses functions of another context than the current one.
+        """
+        library, context = self.kernel.library, entry.device.context
+        driver = library.driver
+        error = driver.launch_error(result)
+        if entry.function is None:  # unloaded in the meantime
+            entry = self._fit(entry.device.index)
+            result = self._launch(entry, stream, address)
+            if result == driver.success:
+                return
+            context, error = entry.device.context, driver.launch_error(result)
+        earlier = driver.current_context()
+        if error.code in (_INVALID_CONTEXT, _INVALID_HANDLE) and earlier != context:
+            # A thread that had no context keeps this one where that leaves its current GPU the same, so that
+            # its next launch needs no mending.
+            keep = not earlier and library.current_device() == entry.device.index
+            driver.set_context(context)
+            try:
+                result = self._launch(entry, stream, address)
+            finally:
+                if not keep:
+                    driver.set_context(earlier)
+            if result == driver.success:
+                return
+            error = driver.launch_error(result)
+        limit = self._too_large(error.code)
+        if limit is not None:
+            raise limit from error
+        raise error
+
+    def _too_large(self, code: int) -> LaunchTooLarge | None:
+        """The error that says which limit the driver found exceeded, if that is what it found."""
+        name, blocks = self.kernel.__name__, self.gx * self.gy * self.gz
+        if code == _OUT_OF_RESOURCES:
+            threads = self.bx * self.by * self.bz
+            most = "what its registers and shared memory allow"
+            return LaunchTooLarge(name, "threads per block", f"{threads}", most)
+        if code == _COOPERATIVE_TOO_LARGE:
+            most = "what the GPU runs at once (see occupancy)"
+            return LaunchTooLarge(name, "blocks of a cooperative launch", f"{blocks}", most)
+        if code == _INVALID_CLUSTER:
+            most = "clusters that divide the grid evenly and fit the GPU"
+            return LaunchTooLarge(name, "blocks in clusters", f"{blocks}", most)
+        return None
+
+    def _settle_device(self, device: int) -> int:
+        """The GPU to launch on where the arguments name none, or another than the stream."""
+        if device < 0:
+            return self._stream_device if self._stream_device >= 0 else self.kernel.library.current_device()
+        wanted = f"a stream of the arrays' GPU, cuda:{device}"
+        got = f"one of cuda:{self._stream_device}"
+        raise ArgumentValueError(self.kernel.__name__, "stream", wanted, got)
+
+    def _fit(self, device: int) -> _Entry:
+        """The kernel on a GPU, after holding the configuration against its limits."""
+        entry = self.kernel.entry(device)
+        threads = self.bx * self.by * self.bz
+        numbers = (self.bx, self.by, self.bz, self.gx, self.gy, self.gz, threads)
+        name, bounds = self.kernel.__name__, self.kernel.most_threads
+        for number, most, (_, limit) in zip(numbers, entry.device.limits, _LIMITS):  # noqa: B905
+            if number > most:
+                raise LaunchTooLarge(name, limit, f"{number}", f"{most}")
+        most, why = (bounds, "launch bounds") if bounds else (entry.most_threads, "registers")
+        if threads > most:
+            raise LaunchTooLarge(name, "threads per block", f"{threads}", f"{most} (its {why})")
+        if self.shared > entry.shared:
+            self._allow_shared(entry)
+        if _torch.look():
+            # The entry last: a launcher that finds it needs the others.
+            self.pack_into, self.free = self.kernel.marshaller.pack_into, self.kernel.marshaller.free
+            self.entries[device] = entry
+        return entry
+
+    def _allow_shared(self, entry: _Entry) -> None:
+        """Opts in to more dynamic shared memory than a kernel gets unasked."""
+        most = entry.device.shared_optin
+        if self.shared > most:
+            limit = "bytes of shared memory per block"
+            raise LaunchTooLarge(self.kernel.__name__, limit, f"{self.shared}", f"{most}")
+        library = self.kernel.library
+        with library.lock:
+            # Another thread may have allowed more in the meantime.
+            if self.shared > entry.shared:
+                library.within(
+                    entry.device,
+                    lambda: library.driver.set_function_attribute(
+                        entry.handle, _MAX_DYNAMIC_SHARED, self.shared
+                    ),
+                )
+                entry.shared = self.shared
+
+
+def _launch_any(self: _Launch, *arguments: Any, **named: Any) -> None:
+    """The launcher of a kernel that has none of its own."""
+    self.start(arguments, (), named)
