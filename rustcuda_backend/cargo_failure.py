@@ -46,7 +46,7 @@ _REMEDIES = (
     ),
     (
         "SIGSEGV",
-        "LLVM has crashed, as it does where an atomic of core is read through a parameter `&[T]`; take `*const T`",
+        "LLVM has crashed, as it does where core reads an atomic through a parameter `&[T]`; take `*const T`",
     ),
     ("can't find crate for `std`", "begin the dependency with #![no_std], or turn off its feature for std"),
 )
