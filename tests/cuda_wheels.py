@@ -39,6 +39,7 @@ class Module:
     text: str
     signatures: tuple[object, ...] = ()
     version: str = ""
+    unlaunchable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

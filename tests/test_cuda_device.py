@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rustcuda_backend import compatible, pipeline
-from rustcuda_backend.cargo_files import read_manifest
+from rustcuda_backend.cargo_files import read_toml
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import Settings
@@ -503,7 +503,7 @@ def test_dependencies_keep_all_that_is_said_of_them(tmp_path: Path) -> None:
     folder = tmp_path / "staged"
     nothing = {"packages": [], "resolve": {"nodes": []}}
     staged = compatible.stage(package, lambda _: package, tmp_path, folder, lambda _: nothing)
-    manifest = read_manifest(staged.manifest)
+    manifest = read_toml(staged.manifest)
     assert manifest["dependencies"]["cuda-device"] == {
         "package": "cuda-device",
         "path": "../device/cuda-device",

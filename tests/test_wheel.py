@@ -18,7 +18,10 @@ from projects import MakeProject
 
 from rustcuda_backend import process
 
-KERNELS = ("rmsnorm", "saxpy", "silu_and_mul", "softmax", "transpose")
+KERNELS = (
+    "histogram", "reduce_sum", "rmsnorm", "rmsnorm_bf16", "saxpy", "sgemm",
+    "silu_and_mul_bf16", "silu_and_mul_f16", "softmax", "softmax_bf16", "transpose",
+)  # fmt: skip
 
 # --- front ends ------------------------------------------------------------------------------------------
 
