@@ -44,6 +44,11 @@ _REMEDIES = (
         'the extern "ptx-kernel" ABI is experimental',
         "begin the dependency that has kernels with\n#![no_std]\n#![feature(abi_ptx, asm_experimental_arch)]",
     ),
+    (
+        "SIGSEGV",
+        "LLVM has crashed, as it does where an atomic of core::sync::atomic is read through a parameter `&[T]`:\n"
+        "take `*const T` for memory that other threads write, and the atomics of rustcuda_device::atomic",
+    ),
     ("can't find crate for `std`", "begin the dependency with #![no_std], or turn off its feature for std"),
 )
 

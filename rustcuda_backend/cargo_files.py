@@ -30,18 +30,18 @@ def named_folders(root: Path, crate: Path) -> Iterator[tuple[Path, Path]]:
     """
     for place in (crate, *above(root, crate)):
         manifest = place / "Cargo.toml"
-        content = read(manifest)
+        content = read_toml(manifest)
         if place == crate or "workspace" in content:
             yield from ((_joined(place, path), manifest) for path in _in_manifest(content))
             yield from ((_joined(place, path), manifest) for path in _members(content, place))
         for name in CONFIGS:
             config = place / name
-            yield from ((_joined(place, path), config) for path in _in_config(read(config)))
+            yield from ((_joined(place, path), config) for path in _in_config(read_toml(config)))
 
 
 def named_sources(crate: Path) -> Iterator[Path]:
     """Sources elsewhere than in the crate's folder that its manifest names; modules may lie beside them."""
-    content = read(crate / "Cargo.toml")
+    content = read_toml(crate / "Cargo.toml")
     for path in _texts([_table(content, "lib").get("path"), _table(content, "package").get("build")]):
         source = _joined(crate, path)
         if not source.is_relative_to(crate):
@@ -63,7 +63,7 @@ def _joined(place: Path, path: str) -> Path:
     return Path(os.path.normpath(place / path))
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     """A file's content; one that is missing or broken is for cargo to complain about."""
     try:
         content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rustcuda_backend import cache
-from rustcuda_backend.cargo_files import read as read_manifest
+from rustcuda_backend.cargo_files import read_toml
 from rustcuda_backend.errors import SettingsError
 
 # cargo's JSON about a package or a dependency.
@@ -256,7 +256,7 @@ def _needs_std(package: Package, features: Sequence[str]) -> bool:
 
 def _profiles(manifest: Path) -> dict[str, Any]:
     """The author's profiles; one that names packages is kept without that."""
-    profiles = read_manifest(manifest).get("profile", {})
+    profiles = read_toml(manifest).get("profile", {})
     return {
         name: {key: value for key, value in profile.items() if key not in ("package", "build-override")}
         for name, profile in profiles.items()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rustcuda_backend import compatible, process, session
-from rustcuda_backend.cargo_files import read as read_manifest
+from rustcuda_backend.cargo_files import read_toml
 from rustcuda_backend.device_crates import DEVICE_CRATE, lend, lend_device_crate, make_ignored
 from rustcuda_backend.errors import CompileError, SettingsError
 from rustcuda_backend.rust import TARGET, RustToolchain
@@ -160,9 +160,7 @@ def _load_staged(
 
     staged = compatible.stage(package, find, workspace, folder, describe)
     metadata = describe(staged.manifest)
-    if settings.locked and (
-        missing := compatible.unlocked(metadata, read_manifest(workspace / "Cargo.lock"))
-    ):
+    if settings.locked and (missing := compatible.unlocked(metadata, read_toml(workspace / "Cargo.lock"))):
         raise CompileError(
             f"Cargo.lock does not have {', '.join(missing)}, and 'locked' forbids to add what it lacks",
             where=str(workspace / "Cargo.lock"),

@@ -566,6 +566,16 @@ def test_kernels_of_a_dependency_come_along_if_it_is_named_and_are_warned_of_oth
             + "#[kernel]\npub fn wide(x: *mut f32, a: u64) { unsafe { *x = (a as u128 * 3) as f32 } }",
             "convert between 128-bit integers and floats by hand",
         ),
+        (
+            DEVICE_KERNEL
+            + """#[kernel]
+            pub fn watch(x: &[u32], mut y: DisjointSlice<u32>) {
+                use core::sync::atomic::{AtomicU32, Ordering::Acquire};
+                let value = unsafe { (*x.as_ptr().cast::<AtomicU32>()).load(Acquire) };
+                if let Some(place) = y.get_mut(thread::index_1d()) { *place = value }
+            }""",
+            "take `*const T`",
+        ),
     ],
 )
 def test_what_compilers_say_in_riddles_gets_a_way_out(

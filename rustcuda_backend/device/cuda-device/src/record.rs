@@ -82,12 +82,12 @@ impl<T> SliceParam for &[T] {
 }
 
 impl<T, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
-    type Pointer = <Self as rustcuda_device::record::SliceParam>::Pointer;
+    type Pointer = core::ptr::NonNull<T>;
     type Space = Space::Data;
 
     #[inline(always)]
     unsafe fn from_parts(pointer: Self::Pointer, length: usize, space: Space::Data) -> Self {
         // SAFETY: promised by the caller.
-        unsafe { rustcuda_device::record::SliceParam::from_parts(pointer, length, space) }
+        unsafe { Self::from_raw_parts_with_space(pointer.as_ptr(), length, space) }
     }
 }

@@ -6,12 +6,13 @@
 //! caches, `_cg` through L2 only; `_zfill` fills with zeros what the source has not.
 //!
 //! ```
+//! #![cfg(cuda_arch = "80")]
+//!
 //! use rustcuda_device::async_copy::*;
 //! use rustcuda_device::prelude::*;
 //!
 //! /// Each block of 256 threads reverses 256 numbers.
 //! #[kernel]
-//! #[cfg(cuda_arch = "80")]
 //! unsafe fn reverse(x: *const f32, y: *mut f32) {
 //!     static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;
 //!     let (i, at) = (thread::threadIdx_x() as usize, thread::index_1d().get());

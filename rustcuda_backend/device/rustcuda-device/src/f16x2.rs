@@ -2,12 +2,13 @@
 //! type for them.
 //!
 //! ```
+//! #![cfg(cuda_arch = "80")]
+//!
 //! use rustcuda_device::f16x2::fma_relu_f16x2;
 //! use rustcuda_device::prelude::*;
 //!
 //! /// y = max(a * x + y, 0) on pairs.
 //! #[kernel]
-//! #[cfg(cuda_arch = "80")]
 //! fn axpy_relu(a: u32, x: &[u32], mut y: DisjointSlice<u32>) {
 //!     let index = thread::index_1d();
 //!     let at = index.get();

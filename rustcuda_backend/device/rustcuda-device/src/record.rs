@@ -105,7 +105,7 @@ pub trait SliceParam {
     unsafe fn from_parts(pointer: Self::Pointer, length: usize, space: Self::Space) -> Self;
 }
 
-impl<'a, T> SliceParam for &'a [T] {
+impl<'a, T: Scalar> SliceParam for &'a [T] {
     // LLVM knows of it to be read only and not aliased, as it does of `&[T]`: such loads go through the
     // read-only cache (LDG.CONSTANT). Never null: the loader has another address for empty tensors.
     type Pointer = &'a [T; 0];
@@ -118,7 +118,7 @@ impl<'a, T> SliceParam for &'a [T] {
     }
 }
 
-impl<T, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
+impl<T: Scalar, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
     // So LLVM does not ask whether the elements that it gives out are at null, which is how Rust tells
     // that there is none.
     type Pointer = core::ptr::NonNull<T>;

@@ -43,12 +43,13 @@ impl BarrierToken {
 /// barriers of different `ID` cannot be mixed up.
 ///
 /// ```
+/// #![cfg(cuda_arch = "80")]
+///
 /// use rustcuda_device::barrier::{Barrier, GeneralBarrier, ManagedBarrier, Uninit};
 /// use rustcuda_device::prelude::*;
 ///
 /// /// Each thread gets its neighbour's number; for blocks of 64 threads.
 /// #[kernel]
-/// #[cfg(cuda_arch = "80")]
 /// fn neighbours(mut out: DisjointSlice<u32>) {
 ///     static mut ARRIVED: Barrier = Barrier::UNINIT;
 ///     static mut NUMBERS: SharedArray<u32, 64> = SharedArray::UNINIT;
