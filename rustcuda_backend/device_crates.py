@@ -52,9 +52,8 @@ def copy(target: Path, crates: Sequence[str] = _DEVICE_CRATES) -> None:
 
 def is_ours(folder: Path) -> bool:
     """Whether a folder holds the device crate just as we bring it."""
-    ours = sources((DEVICE_CRATE,))
-    there = _files_in(folder)
-    return {path.relative_to(DEVICE_CRATE): data for path, data in ours.items()} == there
+    ours = {folder / path.relative_to(DEVICE_CRATE): data for path, data in sources((DEVICE_CRATE,)).items()}
+    return all(path.is_file() and path.read_bytes() == data for path, data in ours.items())
 
 
 def sources(crates: Sequence[str]) -> dict[Path, bytes]:
