@@ -54,8 +54,9 @@ def same_kind(got: float, expected: float) -> bool:
 def test_edges_are_those_of_the_c_standard(torch: Any, intrinsics: Any, name: str) -> None:
     function = getattr(numpy, NUMPY[name])
     rows: list[Row] = [(x,) for x in EDGES] if function.nin == 1 else [(x, y) for x in EDGES for y in EDGES]
-    # numpy takes the square root, whose zero has a sign, for this power.
-    rows = [row for row in rows if name != "powf" or str(row) != "(-0.0, 0.5)"]
+    if name == "powf":
+        # numpy takes the square root for this power, which has other edges.
+        rows = [row for row in rows if row[1] != 0.5]
     for form, inputs, got in apply_both(torch, getattr(intrinsics, f"math_{name}"), rows):
         dtype = numpy.dtype(form.name)
         with numpy.errstate(all="ignore"):

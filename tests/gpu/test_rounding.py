@@ -107,7 +107,7 @@ def test_floats_to_integers(torch: Any, intrinsics: Any, source: str, target: st
     if width == 32:
         nan = numpy.array([math.nan], f"float{dtype}")
         # What the GPU makes of it: of f64 the number of which only the highest bit is set.
-        made = 0 if dtype == 32 else 2**31 if target[0] == "u" else -(2**31)
+        made = 0 if dtype == "32" else 2**31 if target[0] == "u" else -(2**31)
         assert launch(torch, kernel, nan, f"float{dtype}", result, 4).tolist() == [[made] * 4]
 
 
