@@ -51,7 +51,7 @@ class DeviceLibrary:
     def flags(self, code_flags: Sequence[str]) -> tuple[str, ...]:
         """The flags by which a pass takes the library from the cache, where it is made if it is missing.
 
-        None where it does not compile: cargo will then say why.
+        There are none where it does not compile: cargo will then say why.
 
         Args:
             code_flags: The pass's flags that decide the code. They name nothing of the project.
@@ -98,8 +98,8 @@ class DeviceLibrary:
     def _make(self, argv: Sequence[str], folder: Path) -> None:
         device_crates.copy(folder / _PLACE, (DEVICE_CRATE,))
         source = _PLACE / DEVICE_CRATE / "src" / "lib.rs"
-        # Where it is made must not get into it.
-        hidden = f"--remap-path-prefix={folder}=."
+        # Where it is made must not get into it; rustc knows that place without links.
+        hidden = f"--remap-path-prefix={folder.resolve()}=."
         environ = clean_environment() | {"RUSTC_BOOTSTRAP": "1"}
         finished = process.run([*argv, hidden, source.as_posix()], cwd=folder, env=environ)
         if not finished.ok:
@@ -123,25 +123,20 @@ def find(
     """
     argv = [toolchain.cargo, "build", "--unit-graph", "-Zunstable-options", *arguments]
     finished = process.run(argv, cwd=directory, env={**environ, "RUSTC_BOOTSTRAP": "1"})
-    units = [unit for unit in _units(finished.stdout) if _is_device_crate(unit)]
-    if len(units) != 1:
+    try:
+        return _library(toolchain, json.loads(finished.stdout)["units"])
+    except (ValueError, TypeError, KeyError):
+        return None  # the form is unstable, so that another cargo may say something else
+
+
+def _library(toolchain: RustToolchain, units: Sequence[Mapping[str, Any]]) -> DeviceLibrary | None:
+    """The library, by all that cargo would compile."""
+    found = [unit for unit in units if unit["target"]["name"] == _CRATE and unit["platform"] == TARGET]
+    if len(found) != 1:
         return None
-    (unit,) = units
+    (unit,) = found
     profile = unit["profile"]
-    manifest = process.path(unit["target"]["src_path"]).parents[1]
-    if profile["debuginfo"] != 0 or profile.get("rustflags") or not device_crates.is_ours(manifest):
+    folder = process.path(unit["target"]["src_path"]).parents[1]
+    if profile["debuginfo"] != 0 or profile.get("rustflags") or not device_crates.is_ours(folder):
         return None
     return DeviceLibrary(toolchain, tuple(unit["features"]), {name: profile[name] for name in _PROFILE})
-
-
-def _units(stdout: str) -> list[dict[str, Any]]:
-    """What cargo would compile; nothing where it does not tell, as it need not: the form is unstable."""
-    try:
-        units: list[dict[str, Any]] = json.loads(stdout)["units"]
-    except (ValueError, TypeError, KeyError):
-        return []
-    return units
-
-
-def _is_device_crate(unit: Mapping[str, Any]) -> bool:
-    return bool(unit["target"]["name"] == _CRATE and unit["platform"] == TARGET)

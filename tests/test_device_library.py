@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
-from rustcuda_backend import device_crates, device_library, pipeline, process
+from rustcuda_backend import cache, device_crates, device_library, pipeline, process
 from rustcuda_backend.device_library import DeviceLibrary
 from rustcuda_backend.process import Finished
-from rustcuda_backend.project import read_table
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import RustToolchain
-from rustcuda_backend.settings import read_settings
+from rustcuda_backend.settings import read_settings, read_table
 
 RELEASE = {"opt_level": "3", "debug_assertions": False, "overflow_checks": False}
 DEVICE_MANIFEST = MANIFEST + '[dependencies]\nrustcuda-device = "0.1"\n'
@@ -48,11 +47,11 @@ def code_flags(gpu_sysroot: Path) -> tuple[str, ...]:
 @pytest.fixture
 def empty_cache(gpu_sysroot: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache that has the sysroot and nothing else."""
-    cache = tmp_path / "cache"
-    (cache / "sysroot").mkdir(parents=True)
-    (cache / "sysroot" / gpu_sysroot.name).symlink_to(gpu_sysroot)
-    monkeypatch.setenv("RUSTCUDA_CACHE_DIR", str(cache))
-    return cache
+    folder = tmp_path / "cache"
+    (folder / "sysroot").mkdir(parents=True)
+    (folder / "sysroot" / gpu_sysroot.name).symlink_to(gpu_sysroot)
+    monkeypatch.setenv("RUSTCUDA_CACHE_DIR", str(folder))
+    return folder
 
 
 @pytest.fixture
@@ -68,9 +67,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return commands
 
 
-def made(cache: Path) -> list[Path]:
+def made(folder: Path) -> list[Path]:
     """The libraries in a cache."""
-    return sorted((cache / "device").glob("*/*.rlib"))
+    return sorted((folder / "device").glob("*/*.rlib"))
 
 
 def build(project: Path, environ: dict[str, str] | None = None, **config: str) -> str:
@@ -108,7 +107,7 @@ def test_whatever_decides_it_is_in_its_key(
         keys.append(key)
         return tmp_path
 
-    monkeypatch.setattr(device_library.cache, "folder", folder)
+    monkeypatch.setattr(cache, "folder", folder)
     library = DeviceLibrary(toolchain, (), RELEASE)
     other_rustc = dataclasses.replace(toolchain, verbose_version="rustc 1.97.0")
     library.flags(code_flags)
@@ -135,9 +134,12 @@ def test_it_says_nothing_of_where_it_was_made(
 ) -> None:
     library = DeviceLibrary(toolchain, ("panic-message",), RELEASE)
     library.flags(code_flags)
-    monkeypatch.setenv("RUSTCUDA_CACHE_DIR", str(tmp_path / "a cache elsewhere"))
+    elsewhere = tmp_path / "behind a link"
+    (tmp_path / "another cache").mkdir()
+    elsewhere.symlink_to(tmp_path / "another cache")
+    monkeypatch.setenv("RUSTCUDA_CACHE_DIR", str(elsewhere))
     library.flags(code_flags)
-    one, other = (path.read_bytes() for path in (*made(empty_cache), *made(tmp_path / "a cache elsewhere")))
+    one, other = (path.read_bytes() for path in (*made(empty_cache), *made(elsewhere)))
     assert one == other
     assert os.fsencode(tmp_path) not in one
 
@@ -201,6 +203,13 @@ def test_profiles_are_kept(make_project: MakeProject, empty_cache: Path) -> None
     assert len(made(empty_cache)) == 2
 
 
+def test_crates_written_for_cuda_oxide_take_it_too(make_project: MakeProject, empty_cache: Path) -> None:
+    dependency = '[dependencies]\ncuda-device = { git = "https://git.invalid/cuda-oxide.git" }\n'
+    source = KERNEL.replace("rustcuda_device::prelude::*", "cuda_device::*")
+    assert ".entry double" in build(make_project(source, manifest=MANIFEST + dependency))
+    assert len(made(empty_cache)) == 1
+
+
 # --- what a build does without it ------------------------------------------------------------------------
 
 
@@ -237,7 +246,7 @@ def test_a_copy_of_the_users_own_is_compiled_as_it_is(make_project: MakeProject,
 
 
 def test_a_cargo_that_tells_nothing_compiles_it(toolchain: RustToolchain, tmp_path: Path) -> None:
-    for said in ("", "[]", "{}", '{"version": 2, "units": []}'):
+    for said in ("", "[]", "{}", '{"units": []}', '{"units": [{"target": {"name": "rustcuda_device"}}]}'):
         cargo = tmp_path / "cargo"
         cargo.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
         cargo.chmod(0o755)

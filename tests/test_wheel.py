@@ -18,7 +18,7 @@ from projects import MakeProject
 
 from rustcuda_backend import process
 
-KERNELS = ("rmsnorm", "saxpy", "silu_and_mul_f16", "softmax", "transpose")
+KERNELS = ("rmsnorm", "saxpy", "silu_and_mul", "softmax", "transpose")
 
 # --- front ends ------------------------------------------------------------------------------------------
 
