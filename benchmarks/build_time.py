@@ -2,8 +2,8 @@
 
 Each build is the PEP 517 hook `build_wheel` in a fresh process, on a copy of the sample:
 
-- cold: nothing of the crate is compiled; the sysroot (Rust's `core` for GPUs) is in its cache, as it is
-  after the first build on a machine.
+- cold: nothing of the crate is compiled; the sysroot (Rust's `core` for GPUs) and `rustcuda-device` are in
+  their cache, as they are after the first build on a machine.
 - unchanged: the same build once more.
 - setuptools: the same package without `[tool.rustcuda]`: what a build costs without any kernels.
 - nvcc: the same kernels in CUDA C++ (kernels.cu) to a fatbin, where an nvcc is named.
@@ -148,8 +148,9 @@ def main() -> None:
     print(f"{hardware['processor']}, {hardware['cores']} cores, {hardware['system']}; {args.runs} runs each")
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        # Fills the sysroot's cache and Python's, outside the measurement.
-        measure(args.package, LISTS["1 capability"], 1, work)
+        # Fills the caches of sysroot and device crate, and Python's, outside the measurement.
+        for capabilities in LISTS.values():
+            measure(args.package, capabilities, 1, work)
         rows = [Row("no kernels", "setuptools", tuple(measure_setuptools(args.package, args.runs, work)))]
         for name, capabilities in LISTS.items():
             times = measure(args.package, capabilities, args.runs, work)

@@ -181,8 +181,8 @@ def raw_bindings(bench: Bench) -> Contender:
         "pack_into(block, 32, N, x.data_ptr(), y.data_ptr(), EPS);"
         "launch(function, 1, 1, 1, BLOCK, 1, 1, 0, stream_of(0), address, 0)",
         pack_into=struct.Struct("<I4xQQf4x").pack_into, launch=driver.cuLaunchKernel, block=block,
-        stream_of=torch._C._cuda_getCurrentRawStream, address=address, function=driver.CUfunction(bench.function),
-        x=bench.x, y=bench.y,
+        stream_of=torch._C._cuda_getCurrentRawStream, address=address,
+        function=driver.CUfunction(bench.function), x=bench.x, y=bench.y,
     )  # fmt: skip
 
 

@@ -40,17 +40,24 @@ def lend(target: Path, crates: Sequence[str] = _DEVICE_CRATES) -> None:
     """
     make_ignored(target.parent)
     with filelock.FileLock(target.with_name(".device.lock")):
-        if _files_in(target) != _sources(crates):
+        if _files_in(target) != sources(crates):
             copy(target, crates)
 
 
 def copy(target: Path, crates: Sequence[str] = _DEVICE_CRATES) -> None:
     """Makes a folder that nobody else uses hold crates of ours and nothing else."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    _copy_whole(_sources(crates), target)
+    _copy_whole(sources(crates), target)
 
 
-def _sources(crates: Sequence[str]) -> dict[Path, bytes]:
+def is_ours(folder: Path) -> bool:
+    """Whether a folder holds the device crate just as we bring it."""
+    ours = {folder / path.relative_to(DEVICE_CRATE): data for path, data in sources((DEVICE_CRATE,)).items()}
+    return all(path.is_file() and path.read_bytes() == data for path, data in ours.items())
+
+
+def sources(crates: Sequence[str]) -> dict[Path, bytes]:
+    """The files of crates of ours, by their paths from a folder that holds them."""
     return {
         path.relative_to(_DEVICE_SOURCES): path.read_bytes()
         for name in crates

@@ -185,7 +185,7 @@ def _compiler(
         environ,
         work.cargo_jobs,
         report,
-    )
+    ).with_library()
 
 
 def _run_passes(

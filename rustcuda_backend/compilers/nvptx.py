@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import filecmp
 import json
 import re
@@ -11,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import cargo_failure, compatible, process, ptx, rustdoc
+from rustcuda_backend import cargo_failure, compatible, device_library, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.device_crates import make_ignored
+from rustcuda_backend.device_library import DeviceLibrary
 from rustcuda_backend.errors import CompileError
 from rustcuda_backend.ptx import RECORD_PREFIX, PtxModule
 from rustcuda_backend.report import Report
@@ -45,6 +47,7 @@ class NvptxCompiler:
         environ: The environment for cargo.
         cargo_jobs: How many rustc's each pass may run at once.
         report: Where messages go.
+        library: The device crate in the cache; None where cargo compiles it.
     """
 
     toolchain: RustToolchain
@@ -55,6 +58,17 @@ class NvptxCompiler:
     environ: Mapping[str, str]
     cargo_jobs: int
     report: Report
+    library: DeviceLibrary | None = None
+
+    def with_library(self) -> NvptxCompiler:
+        """The same, which takes the device crate from the cache if it can."""
+        # Flags of the user's may mean anything to it.
+        if "rustcuda_device" not in self.crate.graph or self.rustflags:
+            return self
+        arguments = (*self._what(), f"--target-dir={self.crate.passes_directory}")
+        environ = {**self.environ, "RUSTC": str(self.toolchain.rustc)}
+        library = device_library.find(self.toolchain, self.crate.directory, arguments, environ)
+        return dataclasses.replace(self, library=library)
 
     def worth_sharing(self, passes: Sequence[Pass]) -> bool:
         """See `Compiler.worth_sharing`; only passes that have never run lack their host part."""
@@ -74,6 +88,8 @@ class NvptxCompiler:
         """Runs one pass; see `Compiler.compile`."""
         make_ignored(self.crate.passes_directory)
         artifacts = self._run_cargo(build_pass)
+        if self.library and not all(map(self.library.was_right, artifacts)):
+            return dataclasses.replace(self, library=None).compile(build_pass)
         compiled = _emitted(artifacts, self.crate.name)
         raw = _whole_text(compiled)
         if raw is None:
@@ -172,6 +188,15 @@ class NvptxCompiler:
         }
 
     def _rustc_flags(self, capability: Capability) -> Iterator[str]:
+        code_flags = tuple(self._code_flags(capability))
+        yield from code_flags
+        if self.library:
+            yield from self.library.flags(code_flags)
+        for path, shown in self._private_paths():
+            yield f"--remap-path-prefix={path}={shown}"
+
+    def _code_flags(self, capability: Capability) -> Iterator[str]:
+        """The flags that decide the code; they name nothing of the project."""
         yield f"--sysroot={self.sysroot}"
         yield f"-Ctarget-cpu={capability.sm}"
         if feature := _ptx_feature(capability):
@@ -191,7 +216,7 @@ class NvptxCompiler:
             yield "-Cunsafe-allow-abi-mismatch=target-cpu"
         # This pass duplicates barriers into both arms of a branch.
         yield "-Zmir-enable-passes=-JumpThreading"
-        for path, shown in self._private_paths():
+        for path, shown in self._places_of_core():
             yield f"--remap-path-prefix={path}={shown}"
 
     def _llvm_options(self) -> Iterator[tuple[str, int]]:
@@ -211,10 +236,12 @@ class NvptxCompiler:
             yield f"{package}/{compatible.TO_WORKSPACE}", "."
         yield self.crate.workspace, "."
         yield self.crate.target_directory, "target"
-        yield self.sysroot, "sysroot"
-        yield self.toolchain.sysroot / "lib" / "rustlib" / "src" / "rust", "rust"
         home = self.environ.get("CARGO_HOME")
         yield (Path(home) if home else Path.home() / ".cargo"), "cargo"
+
+    def _places_of_core(self) -> Iterator[tuple[Path, str]]:
+        yield self.sysroot, "sysroot"
+        yield self.toolchain.sysroot / "lib" / "rustlib" / "src" / "rust", "rust"
 
     def _command(self, build_pass: Pass) -> tuple[str | Path, ...]:
         colour = "json-diagnostic-rendered-ansi" if self.report.colour else "json"
@@ -225,10 +252,14 @@ class NvptxCompiler:
         )
 
     def _cargo_arguments(self, build_pass: Pass) -> Iterator[str | Path]:
+        yield from ("--target-dir", build_pass.directory, f"--jobs={self.cargo_jobs}")
+        yield from self._what()
+
+    def _what(self) -> Iterator[str]:
+        """cargo's arguments that say what is compiled."""
         profile = self.settings.profile
         debug = '"line-directives-only"' if self.settings.lineinfo else "false"
         yield from ("--lib", f"--profile={profile}", f"--target={TARGET}")
-        yield from ("--target-dir", build_pass.directory, f"--jobs={self.cargo_jobs}")
         yield from self.crate.cargo_arguments
         for package in self.crate.device_only[1:]:
             flags = json.dumps([*_crate_attributes(declares_no_std=False), *_device_only()])

@@ -35,60 +35,80 @@
     )
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+// The library has used them before.
+#![cfg_attr(rustcuda_prebuilt, allow(unused_features))]
 // Where there is no PTX, nothing uses what the functions are given.
 #![cfg_attr(not(target_arch = "nvptx64"), allow(unused))]
 #![warn(missing_docs)]
 
-pub mod async_copy;
-pub mod atomic;
-pub mod barrier;
-pub mod bf16x2;
-pub mod block;
-pub mod bulk;
-pub mod constant;
-pub mod convert;
-pub mod cooperative_groups;
-pub mod cusimd;
-pub mod debug;
-pub mod disjoint;
-pub mod dotprod;
-pub mod f16x2;
-pub mod fence;
-pub mod half;
-mod index;
-pub mod integer;
-mod intrinsics;
-mod launch;
-pub mod math;
-pub mod matrix;
-pub mod memory;
-pub mod ops;
-pub mod pack;
-mod panic;
-pub mod record;
-pub mod requires;
-pub mod shared;
-pub mod swizzle;
-pub mod thread;
-pub mod uniform;
-pub mod view;
-pub mod warp;
+/// Everything but the attributes and the prelude. Builds compile it once for each capability, under
+/// `cfg(rustcuda_library)`; this crate then hands it on, under `cfg(rustcuda_prebuilt)`.
+macro_rules! library {
+    ($($item:item)*) => { $(#[cfg(not(rustcuda_prebuilt))] $item)* };
+}
 
-pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
-pub use constant::ConstantMemory;
-pub use cusimd::{CuSimd, Float2, Float4, TmemRegs4, TmemRegs32};
-pub use disjoint::DisjointSlice;
-pub use fence::{threadfence, threadfence_block, threadfence_system};
-pub use half::{Bf16x2, F16x2, bf16};
-pub use math::{CudaFloatExt, Float, FloatExt};
-pub use pack::Pack;
+library! {
+    pub mod async_copy;
+    pub mod atomic;
+    pub mod barrier;
+    pub mod bf16x2;
+    pub mod block;
+    pub mod bulk;
+    pub mod constant;
+    pub mod convert;
+    pub mod cooperative_groups;
+    pub mod cusimd;
+    pub mod debug;
+    pub mod disjoint;
+    pub mod dotprod;
+    pub mod f16x2;
+    pub mod fence;
+    pub mod half;
+    mod index;
+    pub mod integer;
+    mod intrinsics;
+    mod launch;
+    pub mod math;
+    pub mod matrix;
+    pub mod memory;
+    pub mod ops;
+    pub mod pack;
+    mod panic;
+    pub mod record;
+    pub mod requires;
+    pub mod shared;
+    pub mod swizzle;
+    pub mod thread;
+    pub mod uniform;
+    pub mod view;
+    pub mod warp;
+
+    pub use barrier::{sync_threads_and, sync_threads_count, sync_threads_or};
+    pub use constant::ConstantMemory;
+    pub use cusimd::{CuSimd, Float2, Float4, TmemRegs4, TmemRegs32};
+    pub use disjoint::DisjointSlice;
+    pub use fence::{threadfence, threadfence_block, threadfence_system};
+    pub use half::{Bf16x2, F16x2, bf16};
+    pub use math::{CudaFloatExt, Float, FloatExt};
+    pub use pack::Pack;
+    pub use shared::{DynamicShared, DynamicSharedArray, SharedArray};
+    pub use thread::*;
+}
+
+#[cfg(rustcuda_prebuilt)]
+extern crate rustcuda_prebuilt;
+
+#[cfg(rustcuda_prebuilt)]
+pub use rustcuda_prebuilt::*;
+
+#[cfg(not(rustcuda_library))]
 pub use rustcuda_macros::{cluster_launch, constant, device, kernel, launch_bounds};
-pub use shared::{DynamicShared, DynamicSharedArray, SharedArray};
-pub use thread::*;
 
 /// Everything that most kernels use: `use rustcuda_device::prelude::*;`.
+#[cfg(not(rustcuda_library))]
 pub mod prelude {
     pub use crate::constant::ConstantMemory;
+    pub use crate::debug::{gpu_assert, gpu_printf};
     pub use crate::disjoint::DisjointSlice;
     pub use crate::half::{Bf16x2, F16x2, bf16};
     pub use crate::math::{CudaFloatExt, Float, FloatExt};
@@ -96,8 +116,5 @@ pub mod prelude {
     pub use crate::pack::F16x8;
     pub use crate::pack::{Bf16x8, F32x4, Pack};
     pub use crate::shared::{DynamicShared, DynamicSharedArray, SharedArray};
-    pub use crate::{
-        cluster_launch, constant, debug, device, gpu_assert, gpu_printf, kernel, launch_bounds,
-        thread, warp,
-    };
+    pub use crate::{cluster_launch, constant, debug, device, kernel, launch_bounds, thread, warp};
 }
