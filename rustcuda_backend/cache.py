@@ -89,14 +89,14 @@ def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
     return data
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Writes a file that is either whole or not there, also when interrupted."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
