@@ -220,3 +220,73 @@ def test_torch_that_is_still_being_imported_is_left_alone(
     torch.__spec__ = None
     loaded.module.saxpy[1, 32](1, 1.0, X, X)
     assert loaded.last.stream == 70
+
+
+class Index:
+    """An int of another library, e.g. numpy's: equal to Python's, with its hash."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        return self.number == other
+
+    def __hash__(self) -> int:
+        return hash(self.number)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ((4, 256), (4.0, 256)),
+        ((4, 256), (4, 256.0)),
+        ((1, 256), (True, 256)),
+        ((4, 1), (4, True)),
+        (((4, 1), (32, 8)), ((4.0, 1), (32, 8))),
+        (((4, 1), (32, 8)), ((4, True), (32, 8))),
+        (((4, 1), (32, 8)), ((4, 1), (32, 8.0))),
+        ((4, 256, 0), (4, 256, False)),
+        ((4, 256, 0), (4, 256, 0.0)),
+        ((4, 256, 1), (4, 256, True)),
+        ((4, 256, 1, None), (4, 256, 1.0, None)),
+        ((4, 256, 0, None), (4, 256, 0, False)),
+        ((4, 256, 0, None), (4, 256, 0, 0.0)),
+    ],
+)
+def test_what_only_equals_a_configuration_that_is_kept_is_refused(
+    warm: Any, right: tuple[Any, ...], wrong: tuple[Any, ...]
+) -> None:
+    loaded = warm()
+    for _ in range(2):
+        loaded.module.saxpy[right](1, 1.0, X, X)
+        with pytest.raises(loaded.module.ArgumentTypeError):
+            loaded.module.saxpy[wrong]
+        with pytest.raises(loaded.module.ArgumentTypeError):
+            loaded.module.saxpy.launch(
+                **dict(zip(("grid", "block", "shared", "stream"), wrong, strict=False))
+            )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [(Index(4), 256), (4, Index(256)), ((Index(4), 1), (256, Index(1))), (4, 256, Index(0)), ([4], [256])],
+)
+def test_ints_of_other_libraries_find_the_configuration_that_is_kept(warm: Any, given: Any) -> None:
+    saxpy = warm().module.saxpy
+    for _ in range(2):
+        assert saxpy[given].__self__ is saxpy[4, 256].__self__
+
+
+def test_questions_and_gpus_take_no_bools_and_floats(warm: Any) -> None:
+    module = warm().module
+    for question in (
+        lambda: module.saxpy.occupancy(True),
+        lambda: module.saxpy.occupancy(256, 0.0),
+        lambda: module.saxpy.suggest_block(1.5),
+        lambda: module.load(True),
+    ):
+        with pytest.raises(module.ArgumentTypeError):
+            question()

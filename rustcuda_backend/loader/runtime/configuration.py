@@ -23,6 +23,8 @@ def _extent(kernel: str, what: str, value: Any) -> tuple[int, int, int]:
 
 def _whole(kernel: str, what: str, value: Any, least: int) -> int:
     try:
+        if isinstance(value, bool):
+            raise TypeError
         number = int(type(value).__index__(value))
     except (AttributeError, TypeError) as error:
         wanted = "an int" if what == "shared_bytes" else "ints"

@@ -102,9 +102,13 @@ class _Kernel:
 
     def __getitem__(self, launch: Any) -> Callable[..., None]:
         try:
-            return self._launches[launch]
-        except (KeyError, TypeError):  # lists cannot be looked up
-            return self._configure(launch)
+            grid, block = launch
+            # 4.0 and True would be found as 4 and 1 are.
+            if type(grid) is int and type(block) is int:
+                return self._launches[launch]
+        except (KeyError, TypeError, ValueError):  # lists cannot be looked up
+            pass
+        return self._configure(launch)
 
     def launch(
         self,
@@ -170,7 +174,8 @@ class _Kernel:
             shared: Bytes of dynamic shared memory of each.
         """
         x, y, z = _extent(self.__name__, "block", block)
-        return self._ask(lambda driver, function: driver.occupancy(function, x * y * z, shared))
+        memory = _whole(self.__name__, "shared_bytes", shared, 0)
+        return self._ask(lambda driver, function: driver.occupancy(function, x * y * z, memory))
 
     def suggest_block(self, shared: int = 0) -> int:
         """The number of threads of a block with which the kernel fills the current GPU best.
@@ -178,7 +183,8 @@ class _Kernel:
         Args:
             shared: Bytes of dynamic shared memory of each block.
         """
-        return self._ask(lambda driver, function: driver.best_block(function, shared))
+        memory = _whole(self.__name__, "shared_bytes", shared, 0)
+        return self._ask(lambda driver, function: driver.best_block(function, memory))
 
     @property
     def attributes(self) -> _Attributes:
@@ -199,23 +205,31 @@ class _Kernel:
         if type(launch) is not tuple or not 2 <= len(launch) <= 4:
             wanted = "[grid, block], [grid, block, shared_bytes] or [grid, block, shared_bytes, stream]"
             raise ArgumentTypeError(self.__name__, "", wanted, f"[{launch!r}]")
-        grid, block = launch[0], launch[1]
-        shared = launch[2] if len(launch) > 2 else 0
-        stream = launch[3] if len(launch) > 3 else None
-        if type(shared) is not int or shared < 0:
-            shared = _whole(self.__name__, "shared_bytes", shared, 0)
         name = self.__name__
-        made = _Launch(self, _extent(name, "grid", grid), _extent(name, "block", block), shared, stream)
-        # A bound method is what Python calls fastest of all that can carry something along.
-        bound: Callable[..., None] = self._launcher.__get__(made)
-        # Kept with a stream, it would keep that alive. A grid may follow the size of data: not too many.
-        if stream is None:
+        grid, block = _extent(name, "grid", launch[0]), _extent(name, "block", launch[1])
+        shared = _whole(name, "shared_bytes", launch[2], 0) if len(launch) > 2 else 0
+        stream = launch[3] if len(launch) > 3 else None
+        if stream is not None:
+            # Kept with a stream, it would keep that alive.
+            return self._bound(grid, block, shared, stream)
+        # Under what was found, not what was given: tuples of floats are equal to those of ints.
+        numbers = (grid, block, shared)
+        made = self._launches.get(numbers)
+        if made is None:
+            made = self._bound(grid, block, shared, None)
+            # A grid may follow the size of data: not too many.
             if len(self._launches) >= _MOST_LAUNCHES:
                 self._launches.clear()
-            try:  # noqa: SIM105 (contextlib is slow to import)
-                self._launches[launch] = bound
-            except TypeError:  # lists cannot be looked up
-                pass
+            self._launches[numbers] = made
+        if type(launch[0]) is int and type(launch[1]) is int and len(launch) == 2:
+            self._launches[launch] = made
+        return made
+
+    def _bound(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, stream: object
+    ) -> Callable[..., None]:
+        # A bound method is what Python calls fastest of all that can carry something along.
+        bound: Callable[..., None] = self._launcher.__get__(_Launch(self, grid, block, shared, stream))
         return bound
 
     @property

@@ -143,7 +143,7 @@ class _Library:
         """A GPU's index, of None the current one's."""
         if device is None:
             return self.current_device()
-        if isinstance(device, int):
+        if isinstance(device, int) and not isinstance(device, bool):
             return device
         # torch.device("cuda:1"), whose index is None for "cuda".
         kind, _, number = str(device).partition(":")
