@@ -71,6 +71,20 @@ double loop(void *function, void *stream, unsigned n, void *x, void *y, float ep
     clock_gettime(CLOCK_MONOTONIC, &end);
     return failed ? -1.0 : (end.tv_sec - begin.tv_sec) + (end.tv_nsec - begin.tv_nsec) * 1e-9;
 }
+int cuLaunchKernelEx(const void *, void *, void **, void **);
+struct config { unsigned grid[3], block[3], shared; void *stream, *attributes; unsigned count; };
+double loop_ex(void *function, void *stream, unsigned n, void *x, void *y, float eps, int times) {
+    struct timespec begin, end;
+    struct config config = {{1, 1, 1}, {256, 1, 1}, 0, stream, NULL, 0};
+    int failed = 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (int i = 0; i < times; i++) {
+        void *parameters[] = {&n, &x, &y, &eps};
+        failed |= cuLaunchKernelEx(&config, function, parameters, NULL);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return failed ? -1.0 : (end.tv_sec - begin.tv_sec) + (end.tv_nsec - begin.tv_nsec) * 1e-9;
+}
 """
 
 EXTENSION = r"""
@@ -145,17 +159,17 @@ def imported(name: str) -> ModuleType:
 # ---- The contenders. Each launches with the very arguments a user has: tensors, an int and a float. ----
 
 
-def c_loop(bench: Bench) -> Contender:
+def c_loop(bench: Bench, name: str) -> Contender:
     """The driver itself."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         sys.exit("a C compiler is needed: cc or gcc")
-    source, library = bench.folder / "loop.c", bench.folder / "loop.so"
+    source, library = bench.folder / f"{name}.c", bench.folder / f"{name}.so"
     source.write_text(C_LOOP, encoding="utf-8")
     # The driver library is in the process already, so the symbol needs no library to come from.
     subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
     ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
-    loop = ctypes.CDLL(str(library)).loop
+    loop = getattr(ctypes.CDLL(str(library)), name)
     pointer = ctypes.c_void_p
     loop.argtypes = (pointer, pointer, ctypes.c_uint, pointer, pointer, ctypes.c_float, ctypes.c_int)
     loop.restype = ctypes.c_double
@@ -297,7 +311,8 @@ def contenders(bench: Bench) -> dict[str, Contender | str]:
         return way(bench, modules[driver])
 
     makers: dict[str, Callable[[], Contender]] = {
-        "C loop": lambda: c_loop(bench),
+        "C loop": lambda: c_loop(bench, "loop"),
+        "C loop, cuLaunchKernelEx": lambda: c_loop(bench, "loop_ex"),
         "cuda.bindings, unchecked": lambda: raw_bindings(bench),
         "ours, kept": lambda: ours("cuda-bindings", kept),
         "ours, one-shot": lambda: ours("cuda-bindings", one_shot),

@@ -9,6 +9,7 @@ import threading
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rustcuda_backend.loader import carried
 from rustcuda_backend.loader.runtime.errors import DriverError
@@ -87,6 +88,7 @@ class FakeDriver:
     thread: threading.local = field(default_factory=threading.local)
     contexts: dict[int, int] = field(default_factory=dict)
     success = 0
+    no_extra = object()
     boxed_function = boxed_address = int
 
     def _enter(self, call: str) -> None:
@@ -177,14 +179,8 @@ class FakeDriver:
     def copy_to(self, address: int, data: bytes, stream: int) -> None:
         self.copies.append((address, data, stream))
 
-    def launch_extended(
-        self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
-        stream: int, address: int, cluster: tuple[int, int, int] | None, cooperative: bool,
-    ) -> int:  # fmt: skip
-        result = self.launch_kernel(function, *grid, *block, shared, stream, address, 0)
-        if not result:
-            self.extended.append((cluster, cooperative))
-        return result
+    def configuration(self, *given: object) -> tuple[object, ...]:
+        return given
 
     def pointer_device(self, address: int) -> int:
         if address not in self.owners:
@@ -195,23 +191,21 @@ class FakeDriver:
         name = self.fail["cuLaunchKernel"][0] if "cuLaunchKernel" in self.fail else "CUDA_ERROR_CONTEXT"
         return self.error(name, result, "cuLaunchKernel")
 
-    def launch_kernel(
-        self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
-        shared: int, stream: int, parameters: int, extra: int,
-    ) -> int:  # fmt: skip
+    def launch_kernel(self, config: tuple[Any, ...], function: int, parameters: int, extra: object) -> int:
         self.calls.append("cuLaunchKernel")
+        grid, block, shared, stream, cluster, cooperative = config
         if self.current_context() != self.contexts.get(function):
             return 400 if self.current_context() else 201
         if "cuLaunchKernel" in self.fail:
             return self.fail["cuLaunchKernel"][1]
-        assert extra == 0
+        assert extra is self.no_extra
         kernel, sizes = list(self.kernels.items())[function % 100]
         addresses = (ctypes.c_uint64 * len(sizes)).from_address(parameters)
         assert all(address % 8 == 0 for address in addresses)
         packed = tuple(ctypes.string_at(at, size) for at, size in zip(addresses, sizes, strict=True))
-        self.launches.append(
-            Launch(kernel, self.context_device(), (gx, gy, gz), (bx, by, bz), shared, stream, packed)
-        )
+        self.launches.append(Launch(kernel, self.context_device(), grid, block, shared, stream, packed))
+        if cluster or cooperative:
+            self.extended.append((cluster, cooperative))
         return 0
 
 
@@ -390,8 +384,38 @@ int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, uintptr_t function, 
     *block = 512 + (int)shared + limit;
     return callback != 0;
 }
+int cuPointerGetAttribute(int *data, int attribute, uint64_t address) {
+    *data = attribute == 9 ? 1 : -5;
+    return address == 0xbad ? 1 : 0;
+}
+int cuGetErrorName(int error, const char **name) {
+    *name = error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 500 ? "CUDA_ERROR_NOT_FOUND" : 0;
+    return *name ? 0 : 1;
+}
+static int launch(uintptr_t f, unsigned *c, uintptr_t stream, void **parameters, void **extra) {
+    if (!context) return 201;
+    if ((context & 0xf) != (f & 0xf)) return 400;
+    if (failing("cuLaunchKernelEx")) return 700;
+    FILE *log = opened();
+    fprintf(log, "launch %lx %u %u %u %u %u %u %u %lx %d %lx", f, c[0], c[1], c[2], c[3], c[4], c[5], c[6],
+            stream, extra != 0, context);
+    char sizes[200];
+    strcpy(sizes, getenv("STUB_SIZES"));
+    int index = 0;
+    for (char *size = strtok(sizes, ","); size; size = strtok(0, ",")) {
+        fputc(' ', log);
+        for (int byte = 0; byte < atoi(size); byte++)
+            fprintf(log, "%02x", ((unsigned char *)parameters[index])[byte]);
+        index++;
+    }
+    fputc('\n', log);
+    fclose(log);
+    return 0;
+}
 struct attribute { unsigned id, filler, value[16]; };
 int cuLaunchKernelEx(unsigned *config, uintptr_t function, void **parameters, void **extra) {
+    if (!config[12])
+        return launch(function, config, *(uintptr_t *)(config + 8), parameters, extra);
     FILE *log = opened();
     struct attribute *attributes = *(struct attribute **)(config + 10);
     fprintf(log, "extended %lx", function);
@@ -403,35 +427,6 @@ int cuLaunchKernelEx(unsigned *config, uintptr_t function, void **parameters, vo
         fprintf(log, attributes[i].id == 4 ? " %u %u]" : "]", value[1], value[2]);
     }
     fprintf(log, " %x\n", *(unsigned *)parameters[0]);
-    fclose(log);
-    return 0;
-}
-int cuPointerGetAttribute(int *data, int attribute, uint64_t address) {
-    *data = attribute == 9 ? 1 : -5;
-    return address == 0xbad ? 1 : 0;
-}
-int cuGetErrorName(int error, const char **name) {
-    *name = error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 500 ? "CUDA_ERROR_NOT_FOUND" : 0;
-    return *name ? 0 : 1;
-}
-int cuLaunchKernel(uintptr_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, uintptr_t stream, void **parameters, void **extra) {
-    if (!context) return 201;
-    if ((context & 0xf) != (f & 0xf)) return 400;
-    if (failing("cuLaunchKernel")) return 700;
-    FILE *log = opened();
-    fprintf(log, "launch %lx %u %u %u %u %u %u %u %lx %d %lx", f, gx, gy, gz, bx, by, bz, shared, stream,
-            extra != 0, context);
-    char sizes[200];
-    strcpy(sizes, getenv("STUB_SIZES"));
-    int index = 0;
-    for (char *size = strtok(sizes, ","); size; size = strtok(0, ",")) {
-        fputc(' ', log);
-        for (int byte = 0; byte < atoi(size); byte++)
-            fprintf(log, "%02x", ((unsigned char *)parameters[index])[byte]);
-        index++;
-    }
-    fputc('\n', log);
     fclose(log);
     return 0;
 }

@@ -290,3 +290,42 @@ def test_questions_and_gpus_take_no_bools_and_floats(warm: Any) -> None:
     ):
         with pytest.raises(module.ArgumentTypeError):
             question()
+
+
+def test_each_stream_is_made_ready_once_and_not_kept_without_end(warm: Any, general: Any) -> None:
+    loaded = warm()
+    now = [7]
+    loaded.module._torch.raw_stream = lambda _device: now[0]
+    left = general(loaded)
+    launch = loaded.module.saxpy[1, 32]
+    for now[0] in (7, 8, 7, 8, 0):
+        launch(1, 1.0, X, X)
+        assert loaded.last.stream == now[0]
+    assert len(left) == 3
+    for now[0] in range(1000):
+        launch(1, 1.0, X, X)
+        assert loaded.last.stream == now[0]
+    assert len(launch.__self__.ready[0]) <= 64
+
+
+def test_a_kept_launch_after_unloading_takes_the_new_function(warm: Any, general: Any) -> None:
+    loaded = warm()
+    launch = loaded.module.saxpy[1, 32]
+    launch(1, 1.0, X, X)
+    left = general(loaded)
+    loaded.module.unload()
+    for _ in range(2):
+        launch(1, 1.0, X, X)
+    assert len(left) == 1, "the general way loads it again"
+    assert len(loaded.driver.launches) == 3
+    assert loaded.driver.calls.count("cuModuleLoadData") == 3
+
+
+def test_clusters_and_cooperative_launches_take_the_short_way_too(warm: Any, general: Any) -> None:
+    loaded = warm()
+    launch = loaded.module.saxpy.launch(grid=4, block=32, cluster=2, cooperative=True)
+    launch(1, 1.0, X, X)
+    left = general(loaded)
+    launch(1, 1.0, X, X)
+    assert not left
+    assert loaded.driver.extended == [((2, 1, 1), True)] * 2

@@ -881,8 +881,8 @@ def test_a_real_seam_passes_everything_on(seam: Any) -> None:
 
 def test_a_real_seam_gives_errors_their_names(seam: Any) -> None:
     code = "try: k.{}\nexcept k.KernelError as error: print(type(error).__name__, error)\n"
-    done, _ = seam(code.format("saxpy[1, 1](1, 1.0, None, None)"), STUB_FAIL="cuLaunchKernel")
-    assert done.stdout == "DriverError cuLaunchKernel failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)\n"
+    done, _ = seam(code.format("saxpy[1, 1](1, 1.0, None, None)"), STUB_FAIL="cuLaunchKernelEx")
+    assert done.stdout == "DriverError cuLaunchKernelEx failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)\n"
     done, _ = seam(code.format("load()"), STUB_FAIL="cuInit")
     assert done.stdout.startswith(
         "NoDriver no usable CUDA driver: cuInit failed: CUDA_ERROR_ILLEGAL_ADDRESS (700); "

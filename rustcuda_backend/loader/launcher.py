@@ -28,7 +28,9 @@ _OWN_NAMES = (
     "named",
     "held",
     "device",
+    "config",
     "entry",
+    "function",
     "stream",
     "result",
     "type",
@@ -63,24 +65,23 @@ def {PREFIX}{signature.name}(self, {takes}/, *more, **named):
     held = None
     try:
         device = {first}.get_device()
-        entry = self.entries[device]
         if (
             {joined}
         ):
+            stream = self.stream
+            if stream is None:
+                stream = _torch.raw_stream(device)
+            config, entry = self.ready[device][stream]
+            function = entry.function
             held = self.free.pop()
             self.pack_into(held[0], {offset}, {values})
     except Exception:
         held = None
     if held is None:
         return self.start(({"".join(f"{name}, " for name in names)}), more, named)
-    stream = self.stream
-    if stream is None:
-        stream = _torch.raw_stream(device)
-    result = _library.launch_kernel(
-        entry.function, self.gx, self.gy, self.gz, self.bx, self.by, self.bz, self.shared, stream, held[1], 0
-    )
+    result = _library.launch_kernel(config, function, held[1], _library.no_extra)
     if result != _library.success:
-        self.mend(result, entry, stream, held[1])
+        self.mend(result, config, entry, held[1])
     self.free.append(held)
 
 

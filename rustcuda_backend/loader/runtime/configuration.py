@@ -22,12 +22,12 @@ def _extent(kernel: str, what: str, value: Any) -> tuple[int, int, int]:
 
 
 def _whole(kernel: str, what: str, value: Any, least: int) -> int:
+    wanted = "an int" if what == "shared_bytes" else "ints"
+    if isinstance(value, bool):
+        raise ArgumentTypeError(kernel, what, wanted, _came(value))
     try:
-        if isinstance(value, bool):
-            raise TypeError
         number = int(type(value).__index__(value))
     except (AttributeError, TypeError) as error:
-        wanted = "an int" if what == "shared_bytes" else "ints"
         raise ArgumentTypeError(kernel, what, wanted, _came(value)) from error
     if not least <= number < 1 << 32:
         raise ArgumentValueError(kernel, what, f"{least} or more, below 2**32", f"{number}")

@@ -36,7 +36,7 @@ class _Entry:
     Attributes:
         device: The GPU.
         handle: The function's handle.
-        function: The same as the driver's `launch_kernel` takes it; None after unloading.
+        function: The same as the driver's `launch_kernel` takes it; missing after unloading.
         most_threads: The largest block that its registers and launch bounds allow.
         shared: Bytes of dynamic shared memory that it may have.
     """
@@ -46,6 +46,11 @@ class _Entry:
     def __init__(self, device: _Device, handle: int, function: Any, most_threads: int) -> None:
         self.device, self.handle, self.function, self.most_threads = device, handle, function, most_threads
         self.shared = device.shared_unasked
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it has not been unloaded."""
+        return hasattr(self, "function")
 
 
 class _Kernel:
@@ -145,7 +150,7 @@ class _Kernel:
         )
         made.cluster = None if cluster is None else _extent(name, "cluster", cluster)
         made.cooperative = bool(cooperative)
-        bound: Callable[..., None] = _launch_any.__get__(made)
+        bound: Callable[..., None] = self._launcher.__get__(made)
         return bound
 
     def torch_op(self, name: str, *, grid: Any, block: Any, shared: Any = 0) -> Callable[..., None]:
@@ -274,7 +279,7 @@ class _Kernel:
         """Makes launches on a GPU load the kernel again; kept ones know by the entry's missing function."""
         entry = self._entries.pop(index, None)
         if entry is not None:
-            entry.function = None
+            del entry.function
 
     def in_order(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in the kernel's order, those given by name included."""

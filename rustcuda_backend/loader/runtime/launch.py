@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Stands for an argument that was not given.
 _MISSING = object()
+# For how many streams of a GPU a configuration is kept ready.
+_MOST_STREAMS = 64
 
 
 class _Launch:
@@ -34,14 +36,15 @@ class _Launch:
 
     Attributes:
         kernel: The kernel.
-        gx, gy, gz, bx, by, bz, shared: As cuLaunchKernel takes them.
+        grid, block, shared, cluster, cooperative: The configuration.
         stream: A stream's handle; None for the current one.
-        entries: GPU to the kernel there, where the configuration has been found to fit.
+        ready: GPU to stream to what the driver takes to launch there, and the kernel on that GPU: what has
+            been found to fit.
         free, pack_into: The marshaller's.
     """
 
     __slots__ = (
-        "_stream_device", "bx", "by", "bz", "entries", "free", "gx", "gy", "gz", "kernel", "pack_into",
+        "_stream_device", "block", "cluster", "cooperative", "free", "grid", "kernel", "pack_into", "ready",
         "shared", "stream",
     )  # fmt: skip
 
@@ -53,20 +56,19 @@ class _Launch:
         shared: int,
         stream: object,
     ) -> None:
-        self.kernel, self.shared = kernel, shared
-        self.gx, self.gy, self.gz = grid
-        self.bx, self.by, self.bz = block
+        self.kernel, self.grid, self.block, self.shared = kernel, grid, block, shared
+        self.cluster: tuple[int, int, int] | None = None
+        self.cooperative = False
         self.stream: int | None = None
         self._stream_device = -1
         if stream is not None:
             self.stream, self._stream_device = _stream_handle(kernel.__name__, stream)
-        self.entries: dict[int, _Entry] = {}
+        self.ready: dict[int, dict[int, tuple[Any, _Entry]]] = {}
         self.pack_into: Callable[..., None]
         self.free: list[tuple[Any, Any]]
 
     def __repr__(self) -> str:
-        grid, block = (self.gx, self.gy, self.gz), (self.bx, self.by, self.bz)
-        return f"<launch {self.kernel.__name__}[{grid}, {block}, {self.shared}]>"
+        return f"<launch {self.kernel.__name__}[{self.grid}, {self.block}, {self.shared}]>"
 
     def start(self, arguments: tuple[Any, ...], more: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Checks arguments of every kind, with errors that say all, and launches the kernel."""
@@ -86,25 +88,44 @@ class _Launch:
                 device = at
         if device < 0 or (self._stream_device >= 0 and self._stream_device != device):
             device = self._settle_device(device)
-        entry = self.entries.get(device)
-        if entry is None or entry.function is None:  # new, or unloaded in the meantime
-            entry = self._fit(device)
         stream = self.stream
         if stream is None:
             stream = kernel.library.current_stream(device)
+        config, entry = self._made_ready(device, stream)
         held = marshaller.block()
         marshaller.pack_into(held[0], marshaller.offset, *values)
-        result = self._launch(entry, stream, held[1])
+        result = self._launch(config, entry, held[1])
         if result != kernel.library.success:
-            self.mend(result, entry, stream, held[1])
+            self.mend(result, config, entry, held[1])
         marshaller.free.append(held)
 
-    def _launch(self, entry: _Entry, stream: int, address: Any) -> Any:
-        launch: Any = self.kernel.library.launch_kernel
-        gx, gy, gz, bx, by, bz = self.gx, self.gy, self.gz, self.bx, self.by, self.bz
-        return launch(entry.function, gx, gy, gz, bx, by, bz, self.shared, stream, address, 0)
+    def _made_ready(self, device: int, stream: int) -> tuple[Any, _Entry]:
+        """What `ready` has for a GPU and a stream, or what it then keeps."""
+        streams = self.ready.get(device, {})
+        made = streams.get(stream)
+        if made is not None and made[1].loaded:
+            return made
+        entry = self.kernel.entry(device)
+        self._check_fit(entry)
+        driver = self.kernel.library.driver
+        made = (
+            driver.configuration(self.grid, self.block, self.shared, stream, self.cluster, self.cooperative),
+            entry,
+        )
+        if _torch.look():
+            # `ready` last: a launcher that finds something there needs the others.
+            self.pack_into, self.free = self.kernel.marshaller.pack_into, self.kernel.marshaller.free
+            if len(streams) >= _MOST_STREAMS:
+                streams = {}
+            self.ready[device] = {**streams, stream: made}
+        return made
 
-    def mend(self, result: Any, entry: _Entry, stream: int, address: Any) -> None:
+    def _launch(self, config: Any, entry: _Entry, address: Any) -> Any:
+        library = self.kernel.library
+        launch: Any = library.launch_kernel
+        return launch(config, entry.function, address, library.no_extra)
+
+    def mend(self, result: Any, config: Any, entry: _Entry, address: Any) -> None:
         """Launches in the right context where only that was wrong; else raises what the driver said.
 
         Looking at the context before each launch would cost more than all the checks of the arguments. The
@@ -113,12 +134,6 @@ class _Launch:
         library, context = self.kernel.library, entry.device.context
         driver = library.driver
         error = driver.launch_error(result)
-        if entry.function is None:  # unloaded in the meantime
-            entry = self._fit(entry.device.index)
-            result = self._launch(entry, stream, address)
-            if result == driver.success:
-                return
-            context, error = entry.device.context, driver.launch_error(result)
         earlier = driver.current_context()
         if error.code in (_INVALID_CONTEXT, _INVALID_HANDLE) and earlier != context:
             # A thread that had no context keeps this one where that leaves its current GPU the same, so that
@@ -126,7 +141,7 @@ class _Launch:
             keep = not earlier and library.current_device() == entry.device.index
             driver.set_context(context)
             try:
-                result = self._launch(entry, stream, address)
+                result = self._launch(config, entry, address)
             finally:
                 if not keep:
                     driver.set_context(earlier)
@@ -140,9 +155,11 @@ class _Launch:
 
     def _too_large(self, code: int) -> LaunchTooLarge | None:
         """The error that says which limit the driver found exceeded, if that is what it found."""
-        name, blocks = self.kernel.__name__, self.gx * self.gy * self.gz
+        name, (x, y, z) = self.kernel.__name__, self.grid
+        blocks = x * y * z
         if code == _OUT_OF_RESOURCES:
-            threads = self.bx * self.by * self.bz
+            x, y, z = self.block
+            threads = x * y * z
             most = "what its registers and shared memory allow"
             return LaunchTooLarge(name, "threads per block", f"{threads}", most)
         if code == _COOPERATIVE_TOO_LARGE:
@@ -161,11 +178,11 @@ class _Launch:
         got = f"one of cuda:{self._stream_device}"
         raise ArgumentValueError(self.kernel.__name__, "stream", wanted, got)
 
-    def _fit(self, device: int) -> _Entry:
-        """The kernel on a GPU, after holding the configuration against its limits."""
-        entry = self.kernel.entry(device)
-        threads = self.bx * self.by * self.bz
-        numbers = (self.bx, self.by, self.bz, self.gx, self.gy, self.gz, threads)
+    def _check_fit(self, entry: _Entry) -> None:
+        """Holds the configuration against the limits of a GPU and of the kernel there."""
+        x, y, z = self.block
+        threads = x * y * z
+        numbers = (*self.block, *self.grid, threads)
         name, bounds = self.kernel.__name__, self.kernel.most_threads
         for number, most, (_, limit) in zip(numbers, entry.device.limits, _LIMITS):  # noqa: B905
             if number > most:
@@ -175,11 +192,6 @@ class _Launch:
             raise LaunchTooLarge(name, "threads per block", f"{threads}", f"{most} (its {why})")
         if self.shared > entry.shared:
             self._allow_shared(entry)
-        if _torch.look():
-            # The entry last: a launcher that finds it needs the others.
-            self.pack_into, self.free = self.kernel.marshaller.pack_into, self.kernel.marshaller.free
-            self.entries[device] = entry
-        return entry
 
     def _allow_shared(self, entry: _Entry) -> None:
         """Opts in to more dynamic shared memory than a kernel gets unasked."""

@@ -76,6 +76,7 @@ class _Library:
         # What launches look at each time; set by `use`.
         self.launch_kernel: Callable[..., Any] | None = None
         self.success: Any = None
+        self.no_extra: Any = None
         self._watching = self._forked = False
 
     @property
@@ -94,6 +95,7 @@ class _Library:
     def use(self, driver: _Driver) -> None:
         """Launches through a driver that is initialized."""
         self.launch_kernel, self.success = driver.launch_kernel, driver.success
+        self.no_extra = driver.no_extra
         self._driver = driver
         # Windows has no fork.
         if not self._watching and hasattr(_os, "register_at_fork"):

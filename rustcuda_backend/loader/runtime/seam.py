@@ -13,27 +13,30 @@ if TYPE_CHECKING:
         """The seam to the CUDA driver: plain ints and bytes in and out, `DriverError` on failure.
 
         Attributes:
-            launch_kernel: cuLaunchKernel itself, with as little of ours around it as can be. It takes the
-                function, grid, block, bytes of shared memory, stream, the address of the array of addresses,
-                and 0; it returns what equals `success`, or what `launch_error` understands.
+            launch_kernel: cuLaunchKernelEx itself, with as little of ours around it as can be: its four
+                arguments take far less time to pass than the eleven of cuLaunchKernel. It takes what
+                `configuration` made, a function, the address of the array of addresses, and `no_extra`; it
+                returns what equals `success`, or what `launch_error` understands.
+            no_extra: Stands for no further argument.
             success: What it returns after a launch.
             boxed_function: From a function's handle to the form that `launch_kernel` takes fastest.
             boxed_address: The same for the address of the array of addresses.
         """
 
         launch_kernel: Callable[..., Any]
+        no_extra: Any
         success: Any
         boxed_function: Callable[[int], Any]
         boxed_address: Callable[[int], Any]
 
+        def configuration(
+            self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, stream: int,
+            cluster: tuple[int, int, int] | None, cooperative: bool,
+        ) -> Any:  # fmt: skip
+            """All of a launch but function and arguments, for any number of launches, in several threads."""
+
         def launch_error(self, result: Any) -> DriverError:
             """The error for what `launch_kernel` returned."""
-
-        def launch_extended(
-            self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
-            stream: int, address: Any, cluster: tuple[int, int, int] | None, cooperative: bool,
-        ) -> Any:  # fmt: skip
-            """cuLaunchKernelEx, with clusters of blocks or blocks that run all at once; returns the same."""
 
         def init(self) -> None:
             """Calls cuInit; raises NoDriver where there is no driver or no GPU."""

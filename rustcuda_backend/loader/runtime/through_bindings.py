@@ -17,7 +17,8 @@ class _BindingsDriver:
         from importlib import import_module
 
         self._cu: Any = import_module("cuda.bindings.driver")
-        self.launch_kernel: Any = self._cu.cuLaunchKernel
+        self.launch_kernel: Any = self._cu.cuLaunchKernelEx
+        self.no_extra: Any = 0
         self.success: Any = (self._cu.CUresult.CUDA_SUCCESS,)
         self.boxed_function: Any = self._cu.CUfunction
         self.boxed_address: Any = int
@@ -105,9 +106,9 @@ class _BindingsDriver:
             raise self._error(error, "cuOccupancyMaxPotentialBlockSize")
         return int(block)
 
-    def launch_extended(
-        self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
-        stream: int, address: int, cluster: tuple[int, int, int] | None, cooperative: bool,
+    def configuration(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, stream: int,
+        cluster: tuple[int, int, int] | None, cooperative: bool,
     ) -> Any:  # fmt: skip
         config, attributes = self._cu.CUlaunchConfig(), []
         config.gridDimX, config.gridDimY, config.gridDimZ = grid
@@ -121,7 +122,7 @@ class _BindingsDriver:
             size = attributes[-1].value.clusterDim
             size.x, size.y, size.z = cluster
         config.attrs, config.numAttrs = attributes, len(attributes)
-        return self._cu.cuLaunchKernelEx(config, self._cu.CUfunction(function), address, 0)
+        return config
 
     def _attribute(self, number: int) -> Any:
         attribute = self._cu.CUlaunchAttribute()
@@ -133,4 +134,4 @@ class _BindingsDriver:
         return int(self._call("cuPointerGetAttribute", kind, address))
 
     def launch_error(self, result: Any) -> DriverError:
-        return self._error(result[0], "cuLaunchKernel")
+        return self._error(result[0], "cuLaunchKernelEx")

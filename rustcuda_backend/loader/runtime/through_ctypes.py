@@ -53,16 +53,17 @@ class _CtypesDriver:
                 ctypes.c_size_t,
                 number,
             ),
-            "cuLaunchKernelEx": (pointer, pointer, pointer, pointer),
             "cuPointerGetAttribute": (pointer, number, ctypes.c_ulonglong),
             "cuGetErrorName": (number, pointer),
         }
         for call, argument_types in types.items():
             getattr(self._cu, call).argtypes = argument_types
-        self.launch_kernel: Any = self._fast_launch()
+        # Without argument types, and with what they would make of each argument made before: half the time.
+        self.launch_kernel: Any = self._cu.cuLaunchKernelEx
+        self.no_extra: Any = pointer()
         self.success: Any = 0
-        self.boxed_function: Any = pointer
-        self.boxed_address: Any = pointer
+        self.boxed_function: Any = pointer.from_param
+        self.boxed_address: Any = pointer.from_param
 
     def _call(self, name: str, *arguments: Any) -> None:
         code = getattr(self._cu, name)(*arguments)
@@ -152,40 +153,25 @@ class _CtypesDriver:
         self._call(name, self._byref(grid), self._byref(block), function, None, shared, 0)
         return block.value
 
-    def launch_extended(
-        self, function: int, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
-        stream: int, address: Any, cluster: tuple[int, int, int] | None, cooperative: bool,
+    def configuration(
+        self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, stream: int,
+        cluster: tuple[int, int, int] | None, cooperative: bool,
     ) -> Any:  # fmt: skip
-        from array import array
+        from ctypes import addressof, create_string_buffer
         from struct import pack
 
         # CUlaunchAttribute is a number, 4 bytes to fill up, and 64 bytes of value.
         attributes = pack("<I4xI60x", _COOPERATIVE, 1) if cooperative else b""
         if cluster:
             attributes += pack("<I4xIII52x", _CLUSTER, *cluster)
-        kept = array("B", attributes)
-        at = kept.buffer_info()[0] if kept else 0
-        # CUlaunchConfig.
-        config = pack("<IIIIIIIxxxxQQIxxxx", *grid, *block, shared, stream, at, len(attributes) // 72)
-        return self._cu.cuLaunchKernelEx(config, function, address, None)
+        # CUlaunchConfig, followed by the attributes that it points to.
+        kept = create_string_buffer(56 + len(attributes))
+        at = addressof(kept) + 56 if attributes else 0
+        kept.raw = pack("<7I4xQQI4x", *grid, *block, shared, stream, at, len(attributes) // 72) + attributes
+        return self._byref(kept)  # which keeps it alive
 
     def pointer_device(self, address: int) -> int:
         return self._number("cuPointerGetAttribute", _POINTER_DEVICE, address)
 
-    def _fast_launch(self) -> Any:
-        """cuLaunchKernel without argument types, with which ctypes takes twice as long.
-
-        Plain ints then go as 32 bits, which is right for grid, block and shared memory; the rest is boxed.
-        """
-        launch, boxed, no_extra = self._cu.cuLaunchKernel, self._pointer, self._pointer()
-
-        def launch_kernel(
-            function: Any, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
-            shared: int, stream: int, parameters: Any, _: int,
-        ) -> Any:  # fmt: skip
-            return launch(function, gx, gy, gz, bx, by, bz, shared, boxed(stream), parameters, no_extra)
-
-        return launch_kernel
-
     def launch_error(self, result: int) -> DriverError:
-        return self._error(result, "cuLaunchKernel")
+        return self._error(result, "cuLaunchKernelEx")
