@@ -37,6 +37,31 @@ class DlpackArray:
         return self.array.__dlpack__(max_version=None if self.old else max_version)
 
 
+class JaxArray:
+    """A JAX array's manners: keywords only, read-only by its flags, streams never 0 and not on the host.
+
+    As jax 0.5 has it: `__dlpack__(*, stream, max_version, dl_device, copy)`, with other streams refused.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.streams: list[int] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+    def __dlpack__(
+        self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+        dl_device: object = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        assert type(stream) is int and (stream in (1, 2) or stream > 2), "0 is ambiguous for CUDA"
+        assert max_version is not None and max_version >= (1, 0), "older capsules cannot say read-only"
+        assert dl_device is None and copy is None, "nothing may be copied"
+        self.streams.append(stream)
+        self.array.flags.writeable = False
+        return self.array.__dlpack__(max_version=max_version)
+
+
 @pytest.fixture
 def loaded(make_loader: Any) -> Loaded:
     result: Loaded = make_loader(content(READ, ROWS, *TYPES), capabilities=((9, 0), (9, 0)))
@@ -124,3 +149,15 @@ def test_references_are_never_null(loaded: Loaded, null: object) -> None:
     for arguments in ((null, Y), (Y, null)):
         with pytest.raises(loaded.module.ArgumentValueError, match="which is never null, got None or 0"):
             loaded.module.refs[1, 32](*arguments)
+
+
+def test_jax_arrays_are_read_and_never_written(loaded: Loaded) -> None:
+    array = JaxArray(np.arange(4, dtype="f4"))
+    for stream in (None, 0, 1, 2, 0x7F00):
+        loaded.module.read[1, 32, 0, stream](array, array, Y)
+    address = struct.pack("<Q", array.array.ctypes.data)
+    assert loaded.last.packed[:3] == (address, address, struct.pack("<Q", 4))
+    assert array.streams == [stream for stream in (1, 1, 1, 2, 0x7F00) for _ in range(2)]
+    with pytest.raises(loaded.module.ArgumentValueError, match=r"argument 'y'.* got a read-only array"):
+        loaded.module.read[1, 32](Y, Y, array)
+    assert len(loaded.driver.launches) == 5

@@ -94,7 +94,7 @@ def test_every_kind_of_argument_is_packed_as_the_general_way_does(warm: Any, gen
     empty[7] = FakeTensor(0, "torch.int32", count=0)
     loaded.module.many[1, 32](*empty)
     assert loaded.last.packed[8:10] == (struct.pack("<Q", 256), bytes(8))
-    assert len(left) == 1
+    assert len(left) == 2
 
 
 def test_each_gpu_its_own_function_and_stream(warm: Any, general: Any) -> None:
@@ -329,3 +329,51 @@ def test_clusters_and_cooperative_launches_take_the_short_way_too(warm: Any, gen
     launch(1, 1.0, X, X)
     assert not left
     assert loaded.driver.extended == [((2, 1, 1), True)] * 2
+
+
+class TracedTensor(FakeTensor):
+    """torch's FakeTensor: it says that it is on a GPU, but has no memory."""
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor).")
+
+
+class NullTensor(FakeTensor):
+    """The same where torch only warns; its address is 0."""
+
+    fake_mode = object()
+
+
+class MetaTensor(FakeTensor):
+    is_meta = True
+    device = "meta"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("traced", "got"),
+    [
+        (TracedTensor(0), "a float32 tensor on cuda:0 without memory (TracedTensor)"),
+        (NullTensor(0), "a float32 tensor on cuda:0 without memory (NullTensor)"),
+        (NullTensor(0, count=0), "a float32 tensor on cuda:0 without memory (NullTensor)"),
+        (FakeTensor(0), "a float32 tensor on cuda:0 without memory (FakeTensor)"),
+        (MetaTensor(0, is_cuda=False), "a float32 tensor on meta without memory (MetaTensor)"),
+    ],
+)
+@pytest.mark.parametrize("kernel", ["saxpy", "slices"])
+def test_tensors_without_memory_lead_to_torch_op(
+    make_loader: Any, monkeypatch: pytest.MonkeyPatch, traced: Any, got: str, kernel: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", fake_torch())
+    slices = signature("slices", "n: u32", "a: f32", "x: &[f32]", "y: *mut f32")
+    loaded = make_loader(content(SAXPY, slices))
+    rust = "*const f32" if kernel == "saxpy" else "&[f32]"
+    launch = getattr(loaded.module, kernel)[1, 32]
+    launch(1, 1.0, X, X)
+    for _ in range(2):
+        with pytest.raises(loaded.module.ArgumentValueError) as caught:
+            launch(1, 1.0, traced, X)
+        assert str(caught.value) == (
+            f"kernel '{kernel}', argument 'x': wanted {rust} on a GPU, got {got} (to trace a function that "
+            "launches it, register the kernel by its torch_op and call that)"
+        )
+    assert len(loaded.driver.launches) == 1

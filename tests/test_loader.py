@@ -470,7 +470,7 @@ def test_many_threads_load_once_and_never_mix_arguments(make_loader: Any) -> Non
 
     def work(number: int) -> None:
         try:
-            at = FakeTensor(number, index=number % 2)
+            at = FakeTensor(number + 1, index=number % 2)
             barrier.wait()
             launch = loaded.module.saxpy[number + 1, 1]
             for turn in range(each):
@@ -493,7 +493,7 @@ def test_many_threads_load_once_and_never_mix_arguments(make_loader: Any) -> Non
     assert len(loaded.driver.launches) == count * each
     for launch in loaded.driver.launches:
         number = launch.grid[0] - 1
-        assert launch.packed[1:] == (struct.pack("<f", number), *(struct.pack("<Q", number),) * 2)
+        assert launch.packed[1:] == (struct.pack("<f", number), *(struct.pack("<Q", number + 1),) * 2)
         assert launch.device == number % 2
 
 

@@ -130,9 +130,9 @@ def _values(name: str, parameter: Parameter) -> Iterator[str]:
     if parameter.kind == "scalar":
         yield f"_bf16_bits({name})" if parameter.dtype == "bf16" else name
     elif parameter.kind == "pointer":
-        yield f"{name}.data_ptr()"
+        yield f"{name}.data_ptr() or _null()"
     else:
-        yield f"{name}.data_ptr() or _DANGLING"
+        yield f"{name}.data_ptr() or _null()"
         yield f"{name}.numel()"
         if parameter.kind == "rows":
             yield f"{name}.size(-1)"

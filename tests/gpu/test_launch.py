@@ -272,3 +272,15 @@ def test_jax_arrays_are_read(torch: Any, kernels_cuda: Any, vectors: Any) -> Non
     kernels_cuda.saxpy[1, 256](2.0, jax.numpy.ones(1024, dtype="float32"), y)
     torch.cuda.synchronize()
     assert y.eq(3).all()
+
+
+def test_tensors_that_torch_traces_with_are_refused(torch: Any, kernels_cuda: Any, vectors: Any) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    x, y = vectors(1), vectors(1)
+    kernels_cuda.saxpy[1, 32](2.0, x, y)
+    with FakeTensorMode() as mode:
+        traced = mode.from_tensor(x)
+    for tensor in (traced, torch.empty(4, device="meta")):
+        with pytest.raises(kernels_cuda.ArgumentValueError, match="register the kernel by its torch_op"):
+            kernels_cuda.saxpy[1, 32](2.0, tensor, y)

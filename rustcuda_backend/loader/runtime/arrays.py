@@ -19,6 +19,11 @@ _SAME = {"isize": "i64", "usize": "u64"}
 _DANGLING = 256
 
 
+def _null() -> int:
+    """Ends a launcher's work where a tensor has no address: it is empty, or torch only traces with it."""
+    raise ValueError
+
+
 class _Array(_Parameter):
     """What pointers and slices have in common: GPU memory of one dtype."""
 
@@ -30,6 +35,8 @@ class _Array(_Parameter):
         self.fitting: set[object] = set()
 
     def check_tensor(self, value: Any) -> None:
+        if getattr(value, "is_meta", False) or hasattr(value, "fake_mode"):
+            raise self._without_memory(value)
         if not getattr(value, "is_cuda", False):
             raise self.wrong_value(f"{self.rust} on a GPU", _came(value), "move it there with .cuda()")
         if value.dtype not in self.fitting:
@@ -39,6 +46,21 @@ class _Array(_Parameter):
             self.fitting.add(value.dtype)
         if self.mutable and getattr(value, "requires_grad", False):
             self._check_grad(value)
+
+    def address_of(self, value: Any) -> int:
+        """A tensor's address, which those that torch.compile and the like trace with do not have."""
+        try:
+            address = int(value.data_ptr())
+        except RuntimeError as error:
+            raise self._without_memory(value) from error
+        if not address and value.numel():
+            raise self._without_memory(value)
+        return address
+
+    def _without_memory(self, value: Any) -> ArgumentValueError:
+        got = f"{_came(value)} without memory ({type(value).__name__})"
+        hint = "to trace a function that launches it, register the kernel by its torch_op and call that"
+        return self.wrong_value(f"{self.rust} on a GPU", got, hint)
 
     def _check_grad(self, value: Any) -> None:
         """Refuses to write behind autograd's back."""
@@ -87,11 +109,10 @@ class _Pointer(_Array):
     """A raw pointer or reference: arrays of any strides, an address, or None for null."""
 
     def convert(self, value: Any, values: list[Any], stream: int | None) -> int:
-        data_ptr = getattr(value, "data_ptr", None)
-        if data_ptr is None:
+        if not hasattr(value, "data_ptr"):
             return self._other(value, values, stream)
         self.check_tensor(value)
-        values.append(data_ptr())
+        values.append(self.address_of(value))
         return int(value.get_device())
 
     def _other(self, value: Any, values: list[Any], stream: int | None) -> int:
@@ -117,8 +138,7 @@ class _Slice(_Array):
     pieces: tuple[int, ...] = (0, 8)
 
     def convert(self, value: Any, values: list[Any], stream: int | None) -> int:
-        data_ptr = getattr(value, "data_ptr", None)
-        if data_ptr is None:
+        if not hasattr(value, "data_ptr"):
             found = self.exported(value, stream)
             if not found.contiguous:
                 raise self._strided(f"strides {found.strides}")
@@ -128,7 +148,7 @@ class _Slice(_Array):
         self.check_tensor(value)
         if not value.is_contiguous():
             raise self._strided(f"strides {tuple(value.stride())}")
-        values.append(data_ptr() or _DANGLING)
+        values.append(self.address_of(value) or _DANGLING)
         values.append(value.numel())
         return int(value.get_device())
 
