@@ -60,11 +60,16 @@ def with_stable_names(raw: str) -> Instances:
     return Instances(raw, tuple(dict.fromkeys(base for name, base in found.items() if name not in alone)))
 
 
+def is_instance(name: str) -> bool:
+    """Whether a kernel is an instance of a generic one, under a name that the next build does not have."""
+    return _INSTANCE.fullmatch(name) is not None
+
+
 def finish(raw: str, capability: Capability, described: Mapping[str, KernelSignature]) -> PtxModule:
     """Reads the kernels of a PTX text whose target has been checked.
 
     Args:
-        raw: The text, with stable names; instances that have none are left out of the signatures.
+        raw: The text, with stable names; instances that have none cannot be launched.
         capability: The capability that it is for.
         described: What rustdoc knows of the kernels, by name.
 
@@ -73,11 +78,10 @@ def finish(raw: str, capability: Capability, described: Mapping[str, KernelSigna
         SignatureError: rustdoc contradicts the PTX, or no GPU can launch a kernel as it promises.
     """
     version, _ = ptx.header(raw)
-    entries = [entry for entry in ptx.parse_entries(raw) if not _INSTANCE.fullmatch(entry.name)]
     signatures: list[KernelSignature] = []
     unlaunchable: list[str] = []
-    for entry in entries:
-        signature = _signature(entry, described.get(entry.name))
+    for entry in ptx.parse_entries(raw):
+        signature = None if is_instance(entry.name) else _signature(entry, described.get(entry.name))
         if signature is None or not signature.is_launchable:
             unlaunchable.append(entry.name)
         else:

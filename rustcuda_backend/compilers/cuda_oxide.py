@@ -183,8 +183,8 @@ class CudaOxideCompiler:
         there = {entry.name for entry in ptx.parse_entries(module.text)}
         if missing := [name for name in described if name not in there]:
             raise oxide_failure.kernels_missing(missing, self.crate, module.capability)
-        if module.unlaunchable:
-            names = ", ".join(module.unlaunchable)
+        if odd := [name for name in module.unlaunchable if not oxide_kernels.is_instance(name)]:
+            names = ", ".join(odd)
             self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
         elif not module.signatures:
             raise cargo_failure.no_kernels(self.crate, module.capability)
