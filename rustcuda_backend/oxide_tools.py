@@ -20,7 +20,8 @@ LIBRARY = "librustc_codegen_cuda.so"
 CONFIG = Path(".cargo", "cuda-oxide.toml")
 BACKEND_VARIABLE = "CUDA_OXIDE_BACKEND"
 INSTALL_HINT = """\
-cargo install --git https://github.com/NVlabs/cuda-oxide cargo-oxide && cargo oxide setup,
+cargo +nightly-2026-04-03 install --git https://github.com/NVlabs/cuda-oxide.git cargo-oxide
+cargo oxide setup
 or name the library: cuda-oxide-backend = "/path/to/librustc_codegen_cuda.so"; docs/cuda-oxide.md has more"""
 
 # Each LLVM program that the backend library starts, by the variable that names it.

@@ -228,3 +228,37 @@ def entry(name: str, *parameters: str, directives: str = "", body: str = "") -> 
 
 
 SLICE = (".u64 .ptr .align 4", ".u64")
+
+
+# A rustc that is the real one, but for the backend library: it takes the flag away and writes its PTX.
+RUSTC = """\
+#!{python}
+import os, sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+arguments = sys.argv[1:]
+if arguments == ["-vV"]:
+    sys.exit(print({version!r}))
+if arguments == ["--print", "sysroot"]:
+    sys.exit(print(ROOT))
+kept = [argument for argument in arguments if not argument.startswith("-Zcodegen-backend=")]
+if kept != arguments and any("link" in argument for argument in kept if argument.startswith("--emit=")):
+    name = arguments[arguments.index("--crate-name") + 1]
+    text = ROOT / "ptx" / (name + "." + os.environ["CUDA_OXIDE_TARGET"])
+    if text.exists():
+        (Path(os.environ["CUDA_OXIDE_PTX_DIR"]) / (name + ".ptx")).write_bytes(text.read_bytes())
+os.environ["RUSTC_BOOTSTRAP"] = "1"
+os.execv({rustc!r}, [{rustc!r}, *kept])
+"""
+
+
+def with_real_cargo(stand_in: StandIn, real: RustToolchain) -> None:
+    """Lets the real cargo and rustc work in place of the recorder; only the backend library is played."""
+    version = VERSION.format(host=real.host).strip()
+    values = {"python": sys.executable, "rustc": str(real.rustc), "version": version}
+    program(stand_in.root / "bin" / "rustc", RUSTC.format(**values))
+    program(stand_in.root / "bin" / "cargo", f"#!/bin/sh\nexec '{real.cargo}' \"$@\"\n")
+    rustdoc = real.rustc.with_name("rustdoc")
+    text = f"#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec '{rustdoc}' \"$@\"\n"
+    program(stand_in.root / "bin" / "rustdoc", text)

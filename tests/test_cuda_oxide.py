@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import struct
 import sys
 import types
@@ -15,8 +16,9 @@ import pytest
 from fake_driver import FakeDriver, FakeTensor, import_loader
 from loaders import Loaded
 from oxide_stand_ins import SLICE, StandIn, entry, llvm, make_stand_in, ptx
+from projects import REPOSITORY
 
-from rustcuda_backend import fatbin, pipeline
+from rustcuda_backend import fatbin, oxide_tools, pipeline
 from rustcuda_backend.compilers import cuda_oxide
 from rustcuda_backend.errors import (
     CapabilityError,
@@ -590,3 +592,29 @@ def test_a_compiler_that_is_asked_for_is_used(directory: Path, stand_in: StandIn
     else:
         failing(directory, stand_in, RustcudaError, compiler=name)
         assert not stand_in.calls
+
+
+# ---- Documentation ----
+
+PAGE = (REPOSITORY / "docs" / "cuda-oxide.md").read_text(encoding="utf-8")
+
+
+def test_the_crate_on_the_page_is_built_by_stock_rustc_at_least(directory: Path) -> None:
+    files = re.findall(r"^`kernels/([\w./]+)`\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert [name for name, _ in files] == ["Cargo.toml", "src/lib.rs"]
+    for name, text in files:
+        (directory / name).write_text(text, encoding="utf-8")
+    settings = read_settings({"crate": "kernels", "capabilities": "8.0", "compiler": "nvptx"}, {}, {})
+    kernels = pipeline.build(directory.parent, "pkg.kernels_cuda", settings, Report(), os.environ)
+    launch = "vecadd[grid, block](a: &[f32], b: &[f32], c: DisjointSlice<f32>)"
+    assert launch in kernels.loader.python
+    assert "kernels_cuda.vecadd[grid, 256](a, b, c)" in PAGE
+
+
+def test_the_page_names_what_decides() -> None:
+    named = set(re.findall(r"CUDA_OXIDE_\w+", PAGE))
+    driver = {*cuda_oxide._DECIDING, *cuda_oxide._FINDING, "CUDA_OXIDE_TARGET", "CUDA_OXIDE_PTX_DIR"}
+    assert driver <= named
+    assert oxide_tools.INSTALL_HINT.splitlines()[:2] == [
+        line.strip() for line in PAGE.splitlines() if line.startswith(("  cargo +nightly", "  cargo oxide"))
+    ]
