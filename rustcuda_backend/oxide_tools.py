@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -70,7 +71,7 @@ class Backend:
         except OSError:
             return ""
 
-    @property
+    @functools.cached_property  # a debug build of it is large
     def driver(self) -> str:
         """The library of rustc that it is linked to, which is one compiler's alone; or empty."""
         found = _DRIVER.search(self.library.read_bytes())
@@ -205,10 +206,15 @@ def _named_backends(
 
 def cached_backend(environ: Mapping[str, str]) -> Path | None:
     """Where `cargo oxide setup` puts the library; None where neither CARGO_HOME nor HOME is set."""
-    home, user = environ.get("CARGO_HOME"), environ.get("HOME")
-    if not (home or user):
-        return None
-    return (Path(home) if home else Path(user or "", ".cargo")) / "cuda-oxide" / LIBRARY
+    home = _home(environ, "CARGO_HOME", ".cargo")
+    return home / "cuda-oxide" / LIBRARY if home else None
+
+
+def _home(environ: Mapping[str, str], variable: str, name: str) -> Path | None:
+    """The folder that a variable names, else the one of that name in the user's."""
+    if environ.get(variable):
+        return Path(environ[variable])
+    return Path(environ["HOME"], name) if environ.get("HOME") else None
 
 
 def find_toolchain(
@@ -276,9 +282,8 @@ def _toolchains(
                 where=f"{look.source}: {look.rustc}",
                 hint=_toolchain_hint(backend),
             )
-    home, user = environ.get("RUSTUP_HOME"), environ.get("HOME")
-    folder = Path(home) if home else Path(user or "", ".rustup")
-    for rustc in sorted(folder.glob("toolchains/*/bin/rustc")):
+    folder = _home(environ, "RUSTUP_HOME", ".rustup")
+    for rustc in sorted(folder.glob("toolchains/*/bin/rustc")) if folder else ():
         toolchain = rust.inspect(str(rustc), "rustup's, the backend library's own", directory, environ)
         if isinstance(toolchain, RustToolchain):
             yield toolchain, False

@@ -19,6 +19,10 @@ from rustcuda_backend.rust import RustToolchain, find_toolchain
 from rustcuda_backend.sysroot import sysroot
 
 
+# How variables begin that steer cargo or cuda-oxide.
+STEERING = ("CARGO_BUILD_", "CARGO_TARGET_", "CARGO_ENCODED", "CUDA_OXIDE_")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def heard_interrupts() -> None:
     """Lets Ctrl-C be heard also where the tests run in the background, where shells have it ignored."""
@@ -31,7 +35,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes away what would steer a build from the machine that runs the tests."""
     steering = ("TORCH_CUDA_ARCH_LIST", "CUDA_HOME", "CUDA_PATH", "RUSTFLAGS", "MAX_JOBS", "FORCE_COLOR")
     for variable in os.environ:
-        if variable in steering or variable.startswith(("CARGO_BUILD_", "CARGO_TARGET_", "CARGO_ENCODED")):
+        if variable in steering or variable.startswith(STEERING):
             monkeypatch.delenv(variable)
         if variable.startswith("RUSTCUDA_") and not variable.startswith(("RUSTCUDA_TEST_", "RUSTCUDA_CACHE")):
             monkeypatch.delenv(variable)

@@ -244,7 +244,7 @@ def test_flags_and_variables_of_the_user(
     assert call.environ["CUDA_OXIDE_VERBOSE"] == "1"
     assert call.environ["CUDA_OXIDE_UNCHECKED_INDEXING"] == "0"
     assert not {"CUDA_OXIDE_EMIT_NVVM_IR", "RUSTFLAGS"} & set(call.environ)
-    assert "CUDA_OXIDE_EMIT_NVVM_IR are not passed on" in capfd.readouterr().err
+    assert "the settings of [tool.rustcuda] decide: CUDA_OXIDE_EMIT_NVVM_IR\n" in capfd.readouterr().err
 
 
 def test_a_program_that_holds_kernels(directory: Path, stand_in: StandIn) -> None:

@@ -223,7 +223,7 @@ class CudaOxideCompiler:
         ]
         if ignored:
             self.report.warn(
-                f"{', '.join(ignored)} are not passed on: the settings of [tool.rustcuda] decide"
+                f"not passed on to cuda-oxide, the settings of [tool.rustcuda] decide: {', '.join(ignored)}"
             )
         return {name: value for name, value in environ.items() if name not in (*ignored, "RUSTFLAGS")}
 
