@@ -134,10 +134,14 @@ def test_a_store_that_cannot_be_written_names_itself(tmp_path: Path, monkeypatch
 FULL = """\
 import pathlib, resource, sys
 from rustcuda_backend import cache, session
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 # Python ignores the signal, so that writing fails as it does on a full disk.
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-with session.user_errors():
-    cache.write_atomically(pathlib.Path(sys.argv[1]), bytes(2000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+try:
+    with session.user_errors():
+        cache.write_atomically(pathlib.Path(sys.argv[1]), bytes(2000))
+finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)  # for what the measuring of coverage writes
 """
 
 

@@ -77,7 +77,7 @@ NEW = {
         "packed_f16x2_80", "packed_bf16x2", "convert_to_halves_80", "convert_rna_tf32",
         "async_copy_ca_4", "async_copy_ca_8", "async_copy_ca_16", "async_copy_cg_16",
         "async_copy_ca_zfill_4", "async_copy_ca_zfill_8", "async_copy_ca_zfill_16", "async_copy_cg_zfill_16",
-        "async_copy_pipeline",
+        "async_copy_pipeline", "async_copy_arrive",
         "warp_redux", "barrier_phases", "barrier_managed",
     },
     "8.6": set[str](),

@@ -91,3 +91,10 @@ def test_groups_are_waited_for_in_order(torch: Any, intrinsics: Any, rows: int) 
     sums = torch.zeros(32, device="cuda")
     intrinsics.async_copy_pipeline[1, 32](rows, x, sums)
     assert torch.equal(sums, x.sum(0))
+
+
+def test_barriers_hear_when_copies_have_ended(torch: Any, intrinsics: Any) -> None:
+    x = torch.arange(256, dtype=torch.int32, device="cuda").view(torch.uint32)
+    y = torch.zeros_like(x)
+    intrinsics.async_copy_arrive[1, 64](x, y)
+    assert torch.equal(y.view(torch.int32).reshape(4, 64), x.view(torch.int32).reshape(4, 64).flip(1))

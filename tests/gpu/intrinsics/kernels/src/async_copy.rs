@@ -1,6 +1,7 @@
 //! rustcuda_device::async_copy, swizzle and cusimd.
 
 use rustcuda_device::async_copy::*;
+use rustcuda_device::barrier::{Barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait_parity};
 use rustcuda_device::cusimd::{CuSimd, Double2, Float4, Int2};
 use rustcuda_device::prelude::*;
 use rustcuda_device::swizzle::{
@@ -74,6 +75,42 @@ pub unsafe fn async_copy_pipeline(rows: usize, x: *const f32, sums: *mut f32) {
         }
         cp_async_wait_all();
         *sums.add(lane) = sum;
+    }
+}
+
+/// Reverses 64 numbers in each of four ways to hear from a barrier that copies have ended.
+#[kernel]
+#[cfg(cuda_arch = "80")]
+pub unsafe fn async_copy_arrive(x: *const u32, y: *mut u32) {
+    static mut TILE: SharedArray<u32, 64> = SharedArray::UNINIT;
+    static mut COPIED: Barrier = Barrier::UNINIT;
+    let thread = thread::threadIdx_x() as usize;
+    // SAFETY: the test launches 64 threads and passes 256 numbers.
+    unsafe {
+        let copied = &raw mut COPIED;
+        if thread == 0 {
+            mbarrier_init(copied, 64);
+        }
+        thread::sync_threads();
+        for way in 0..4 {
+            cp_async_ca_4(
+                (&raw mut TILE).cast::<u32>().add(thread),
+                x.add(64 * way + thread),
+            );
+            match way {
+                0 => cp_async_mbarrier_arrive_noinc(copied),
+                1 => cp_async_mbarrier_arrive_noinc_shared(copied),
+                // These two make the barrier expect their own arrival, so that the thread's is missing.
+                2 => cp_async_mbarrier_arrive(copied),
+                _ => cp_async_mbarrier_arrive_shared(copied),
+            }
+            if way >= 2 {
+                mbarrier_arrive(copied);
+            }
+            while !mbarrier_test_wait_parity(copied, way as u32 % 2) {}
+            *y.add(64 * way + thread) = TILE[63 - thread];
+            thread::sync_threads();
+        }
     }
 }
 
