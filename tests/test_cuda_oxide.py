@@ -559,6 +559,16 @@ def test_capabilities_that_llvm_does_not_know(directory: Path, stand_in: StandIn
     assert not stand_in.calls
 
 
+def test_ptx_that_cuda_oxide_has_made(directory: Path, stand_in: StandIn, ferrum: str) -> None:
+    make_crate(directory, "pub fn nothing() {}\n")
+    stand_in.writes("sm_80", ferrum)
+    kernels = build(directory, stand_in, "8.0+PTX")
+    assert images(kernels) == ["sass 8.0", "ptx 8.0"]
+    launches = re.findall(r"^    (\w+)\[grid, block\]\(", kernels.loader.python, re.MULTILINE)
+    assert len(set(launches)) == 15
+    assert "fft_c2c_1024" in launches
+
+
 # ---- Which compiler ----
 
 
