@@ -33,9 +33,7 @@ Artifact: TypeAlias = "Mapping[str, Any]"
 
 # Of cuda-oxide's variables, what a user may set: what is printed, and two that decide the code. Of many
 # others the mere presence counts, and each has a setting here.
-_PRINTING = (
-    *("CUDA_OXIDE_VERBOSE", "CUDA_OXIDE_SHOW_RUSTC_MIR", "CUDA_OXIDE_DUMP_MIR", "CUDA_OXIDE_DUMP_LLVM"),
-)
+_PRINTING = tuple(f"CUDA_OXIDE_{name}" for name in ("VERBOSE", "SHOW_RUSTC_MIR", "DUMP_MIR", "DUMP_LLVM"))
 _DECIDING = ("CUDA_OXIDE_MIR_PASSES", "CUDA_OXIDE_UNCHECKED_INDEXING")
 _FINDING = (BACKEND_VARIABLE, "CUDA_OXIDE_LIBDEVICE", *LLVM_VARIABLES)
 
