@@ -514,9 +514,12 @@ def test_ptx_that_is_cut_off(directory: Path, stand_in: StandIn) -> None:
     build(directory, stand_in)
 
 
-def test_arguments_that_keep_cargo_from_building(directory: Path, stand_in: StandIn) -> None:
+def test_arguments_that_keep_cargo_from_building(
+    directory: Path, stand_in: StandIn, capfd: pytest.CaptureFixture[str]
+) -> None:
     (stand_in.root / "crate").write_text("another", encoding="utf-8")
     assert "cargo has not compiled the kernel crate" in failing(directory, stand_in).what
+    assert "this is no message of cargo's" in capfd.readouterr().err
 
 
 def test_kernels_of_a_dependency(

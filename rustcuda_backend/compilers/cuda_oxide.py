@@ -31,6 +31,9 @@ from rustcuda_backend.signature import KernelSignature
 # One of cargo's messages `compiler-artifact`.
 Artifact: TypeAlias = "Mapping[str, Any]"
 
+# How the lines begin that cargo writes for programs.
+_MESSAGE = '{"reason":'
+
 # Of cuda-oxide's variables, what a user may set: what is printed, and two that decide the code. Of many
 # others the mere presence counts, and each has a setting here.
 _PRINTING = tuple(f"CUDA_OXIDE_{name}" for name in ("VERBOSE", "SHOW_RUSTC_MIR", "DUMP_MIR", "DUMP_LLVM"))
@@ -134,9 +137,7 @@ class CudaOxideCompiler:
         argv = self._command(build_pass)
         self.report.command(argv, variables)
         finished = process.run(argv, cwd=self.crate.directory, env={**self._environ(), **variables})
-        messages = [
-            json.loads(line) for line in finished.stdout.splitlines() if line.startswith('{"reason":')
-        ]
+        messages = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith(_MESSAGE)]
         for message in messages:
             if message["reason"] == "compiler-message" and not _is_count(message["message"]):
                 self.report.once(message["message"]["rendered"])
@@ -151,7 +152,9 @@ class CudaOxideCompiler:
         self.report.said(finished.stderr)
         own = [message for message in messages if self._is_own(message)]
         if not own:
-            # As with --help among the arguments.
+            # As with --help among the arguments, which cargo answers there.
+            plain = [line for line in finished.stdout.splitlines() if not line.startswith(_MESSAGE)]
+            self.report.once("\n".join(plain) or finished.stderr)
             raise cargo_failure.of_pass("", build_pass.capability, self.crate, self.settings)
         return own[-1], folder / f"{self.crate.name}.ptx"
 
