@@ -26,9 +26,10 @@ from rustcuda_backend.rustdoc import RustdocCall
 from rustcuda_backend.settings import Settings
 from rustcuda_backend.signature import KernelSignature
 
-# rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 # How the lines begin that cargo writes for programs.
 _MESSAGE = '{"reason":'
+
+# rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
 
 
