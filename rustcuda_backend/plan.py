@@ -90,8 +90,15 @@ def _listed(text: str, where: str, environ: Mapping[str, str]) -> CapabilityList
     return CapabilityList(capability.parse_list(present, where=source), source)
 
 
-def check_capabilities(listed: CapabilityList, toolchain: RustToolchain, tools: CudaTools) -> list[str]:
+def check_capabilities(
+    listed: CapabilityList, toolchain: RustToolchain | None, tools: CudaTools
+) -> list[str]:
     """Makes sure that compiler and ptxas know every capability, before the first pass.
+
+    Args:
+        listed: The capabilities.
+        toolchain: Stock rustc, if that compiles.
+        tools: NVIDIA's tools.
 
     Returns:
         Warnings.
@@ -99,9 +106,9 @@ def check_capabilities(listed: CapabilityList, toolchain: RustToolchain, tools: 
     Raises:
         CapabilityError: One is unknown to this rustc or this ptxas.
     """
-    known = target_cpus(toolchain)
+    known = target_cpus(toolchain) if toolchain else ()
     for item in listed.capabilities:
-        if item.sm not in known:
+        if toolchain and item.sm not in known:
             raise CapabilityError(
                 f"rustc {toolchain.version} does not know capability {item.name}",
                 where=listed.source,

@@ -71,7 +71,16 @@ class Settings:
     cuda_version: str = setting(
         DEFAULT_CUDA_VERSION, "CUDA release of ptxas and the packer", choices=tuple(CUDA_VERSIONS)
     )
-    compiler: str = setting("auto", "compiler of the crate", choices=("auto", "nvptx"))
+    compiler: str = setting(
+        "auto",
+        "compiler of the crate; `auto`: cuda-oxide where the crate depends on `cuda-device` and its backend "
+        "library is found, else stock rustc (`nvptx`)",
+        choices=("auto", "nvptx", "cuda-oxide"),
+    )
+    cuda_oxide_backend: str = setting(
+        "",
+        "cuda-oxide's `librustc_codegen_cuda.so`; else `CUDA_OXIDE_BACKEND`, then where cargo-oxide has it",
+    )
     toolchain: str = setting("", "Rust toolchain: a rustc, a toolchain's folder, or rustup's name for one")
     ptxas: str = setting("", "the ptxas to use; its toolkit gives the packer and libdevice as well")
     profile: str = setting("release", "cargo profile", pattern=_PROFILE)
