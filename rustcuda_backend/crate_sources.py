@@ -9,14 +9,10 @@ from pathlib import Path
 
 from rustcuda_backend.cargo_files import CONFIGS, above, is_lent, named_folders, named_sources
 from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.filled_folders import is_filled, is_of_setuptools
 
 # Files above a crate that its build reads, up to the project's folder.
 _CARGO_FILES = ("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", *CONFIGS)
-_SKIPPED_FOLDERS = ("target", "__pycache__", "node_modules")
-# What makes a folder one that programs fill: cargo's and others' caches, virtual environments.
-_MARKS = ("CACHEDIR.TAG", "pyvenv.cfg")
-# Where Python's tools build, beside pyproject.toml.
-_BUILD_FOLDERS = ("build", "dist")
 # In a folder with it cargo asks for all files of a vendored crate, hidden ones too.
 _VENDORED = ".cargo-checksum.json"
 
@@ -159,9 +155,6 @@ class _Sources:
 
 def _is_source(folder: Path, *, at_top: bool) -> bool:
     """Whether a folder may hold sources, rather than what some program has made or keeps."""
-    name = folder.name
-    if name in _SKIPPED_FOLDERS or name.endswith(".egg-info"):
+    if folder.name.endswith(".egg-info") or (at_top and is_of_setuptools(folder)):
         return False
-    if at_top and name in _BUILD_FOLDERS:
-        return False
-    return not any((folder / mark).is_file() for mark in _MARKS)
+    return not is_filled(folder)

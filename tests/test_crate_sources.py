@@ -141,6 +141,50 @@ def test_what_is_no_file_is_left_out(make_project: MakeProject) -> None:
     assert sources(project) == {"kernels/Cargo.toml", "kernels/src/lib.rs"}
 
 
+# --- folders that programs fill ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["target", "node_modules", "__pycache__", "build", "dist"])
+@pytest.mark.parametrize("crate", ["kernels", "."])
+def test_a_module_may_be_called_like_a_folder_that_programs_fill(
+    make_project: MakeProject, name: str, crate: str
+) -> None:
+    files = {f"{crate}/src/{name}/mod.rs": "", f"{crate}/src/{name}/deep/{name}/table.bin": ""}
+    project = make_project(files=files | {f"{crate}/Cargo.toml": MANIFEST})
+    found = {path.as_posix() for path in source_files(project, crate)}
+    assert found >= {os.path.normpath(path) for path in files}
+
+
+def test_a_build_script_in_a_folder_of_setuptools_name(make_project: MakeProject) -> None:
+    manifest = MANIFEST.replace("[workspace]", 'build = "build/main.rs"\n[workspace]')
+    project = make_project(files={"Cargo.toml": manifest, "build/main.rs": "", "dist/old.whl": ""})
+    found = {path.as_posix() for path in source_files(project, ".")}
+    assert "build/main.rs" in found
+    assert "dist/old.whl" not in found
+
+
+# What programs leave, each beside or with what shows whose it is.
+FILLED = {
+    "kernels/target/release/x.rs": "",
+    "kernels/src/deep/target/CACHEDIR.TAG": "",
+    "kernels/src/deep/target/x.rs": "",
+    "kernels/web/package.json": "{}",
+    "kernels/web/node_modules/one/x.rs": "",
+    "kernels/other/node_modules/.package-lock.json": "{}",
+    "kernels/other/node_modules/one/x.rs": "",
+    "kernels/scripts/__pycache__/make.cpython-312.pyc": "",
+    "kernels/scripts/make.py": "",
+}
+
+
+def test_what_programs_fill_is_no_source(make_project: MakeProject) -> None:
+    project = make_project(files=FILLED)
+    (project / "kernels/__pycache__").mkdir()
+    assert sources(project) == {
+        *("kernels/Cargo.toml", "kernels/src/lib.rs", "kernels/scripts/make.py", "kernels/web/package.json"),
+    }
+
+
 # --- cargo's configuration -------------------------------------------------------------------------------
 
 
