@@ -7,12 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend.cargo_files import CONFIGS, above, is_lent, named_folders, named_sources
+from rustcuda_backend.cargo_files import (
+    above,
+    configs,
+    inherits,
+    is_lent,
+    named_folders,
+    named_root,
+    named_sources,
+    workspace_root,
+)
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.filled_folders import is_filled, is_of_setuptools
 
-# Files above a crate that its build reads, up to the project's folder.
-_CARGO_FILES = ("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", *CONFIGS)
+# Files above a crate that its build reads, up to the project's folder, beside cargo's configuration.
+_CARGO_FILES = ("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml")
 # In a folder with it cargo asks for all files of a vendored crate, hidden ones too.
 _VENDORED = ".cargo-checksum.json"
 
@@ -66,6 +75,8 @@ def _crates(root: Path, crate: str, complete: bool) -> tuple[set[Path], set[Path
         if folder in crates:
             continue
         crates.add(folder)
+        if complete and (folder == start.resolve() or inherits(folder)):
+            _check_workspace(root, folder)
         for named, namer in named_folders(root, folder):
             if not named.is_relative_to(root):
                 if complete:
@@ -90,6 +101,20 @@ def _crates(root: Path, crate: str, complete: bool) -> tuple[set[Path], set[Path
     return {folder for folder in crates if folder.is_relative_to(root)}, lent
 
 
+def _check_workspace(root: Path, crate: Path) -> None:
+    """A crate without its workspace is built with other versions and profiles, or not at all."""
+    workspace = workspace_root(crate)
+    if workspace is None or workspace.is_relative_to(root):
+        return
+    raise SettingsError(
+        f"the cargo workspace in '{workspace}' is outside the project, so an sdist would lack it, "
+        "with its Cargo.lock and profiles",
+        where=str(crate / "Cargo.toml"),
+        hint="put pyproject.toml beside the workspace's Cargo.toml, or make the crate its own workspace:\n"
+        "[workspace] in its Cargo.toml, with a Cargo.lock and profiles of its own",
+    )
+
+
 @dataclass(frozen=True)
 class _Sources:
     """Finds the files of crates.
@@ -107,8 +132,22 @@ class _Sources:
         if os.path.lexists(crate) and self._leads_inside(crate):
             holders = (crate, *above(self.root, crate))
             yield from self._below(crate, tuple(os.path.realpath(folder) for folder in holders))
-        for folder in (crate, *above(self.root, crate)):
-            yield from (path for name in _CARGO_FILES if self._is_file(path := folder / name))
+        for folder in (crate, *above(self.root, crate), *named_root(crate)):
+            if folder.is_relative_to(self.root):
+                yield from (path for name in _CARGO_FILES if self._is_file(path := folder / name))
+                yield from self._configs(folder)
+
+    def _configs(self, folder: Path) -> Iterator[Path]:
+        for config in configs(folder):
+            if config.path.is_relative_to(self.root):
+                if self._is_file(config.path):
+                    yield config.path
+            elif self.complete and config.path.is_file():
+                raise SettingsError(
+                    f"the configuration '{config.path}' is outside the project, so an sdist would lack it",
+                    where=str(config.includer),
+                    hint="move it inside",
+                )
 
     def _below(self, folder: Path, holders: tuple[str, ...], *, whole: bool = False) -> Iterator[Path]:
         """The files below a folder; a link to one of the folders that hold it would lead on for ever."""
