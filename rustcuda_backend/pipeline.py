@@ -52,11 +52,13 @@ class Kernels:
         loader: The generated module and its stub.
         fatbin: The code for all capabilities.
         container: The kind of file that carries it.
+        sources: The files that they were compiled from; see `Compiler.sources`.
     """
 
     loader: GeneratedLoader
     fatbin: bytes
     container: str = "fatbin"
+    sources: frozenset[Path] = frozenset()
 
     def files(self, name: str) -> dict[str, bytes]:
         """File contents by file name, for a module called `name` (its last part)."""
@@ -151,6 +153,7 @@ def build(
         compiler = _compiler(toolchain, tools, crate, settings, work, report, environ)
         with alone_in(crate.passes_directory, report):
             images = _run_passes(work, compiler, tools, settings, report, crate.name if several else "")
+            sources = frozenset().union(*map(compiler.sources, work.passes))
         signatures = merge_signatures([image.ptx for image in images])
         fatbin = cuda.pack(
             tools,
@@ -162,7 +165,7 @@ def build(
         if several:
             report.note(f"{crate.package} in {module}:")
         _closing_table(report, listed, images, toolchain, tools)
-        return Kernels(loader, fatbin, settings.container)
+        return Kernels(loader, fatbin, settings.container, sources)
 
 
 def _compiler(

@@ -41,3 +41,9 @@ class Compiler(Protocol):
             CompileError: The crate does not compile, or has no kernels.
             SignatureError: A kernel cannot be launched from Python.
         """
+
+    def sources(self, build_pass: Pass) -> frozenset[Path]:
+        """The files that a finished pass was compiled from, of all crates named by path.
+
+        Without what builds have made, and without Cargo's own files.
+        """

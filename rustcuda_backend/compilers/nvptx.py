@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import cargo_failure, compatible, device_library, process, ptx, rustdoc
+from rustcuda_backend import cargo_failure, compatible, dep_info, device_library, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass
 from rustcuda_backend.crate import Crate
@@ -29,6 +29,8 @@ from rustcuda_backend.signature import KernelSignature
 # rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
 
+# Where cargo puts what it makes with its own profiles; others have folders of their names.
+_PROFILE_FOLDERS = {"dev": "debug", "test": "debug", "bench": "release"}
 
 # One of cargo's messages `compiler-artifact`.
 Artifact: TypeAlias = "Mapping[str, Any]"
@@ -110,6 +112,15 @@ class NvptxCompiler:
             raise cargo_failure.no_kernels(self.crate, build_pass.capability)
         return module
 
+    def sources(self, build_pass: Pass) -> frozenset[Path]:
+        """See `Compiler.sources`."""
+        folder = (
+            build_pass.directory / TARGET / _PROFILE_FOLDERS.get(self.settings.profile, self.settings.profile)
+        )
+        named = (path for path in folder.glob("*.d") if path.stem.removeprefix("lib") == self.crate.name)
+        made = (self.crate.passes_directory, self.crate.workspace / "target" / "rustcuda")
+        return dep_info.without((path for file in named for path in dep_info.read(file)), made)
+
     def _run_cargo(self, build_pass: Pass) -> list[Artifact]:
         """Compiles where anything has changed; returns what cargo made or found fresh."""
         variables = self._variables(build_pass)
@@ -183,6 +194,7 @@ class NvptxCompiler:
                 (*self.rustflags, *self._rustc_flags(build_pass.capability))
             ),
             "CARGO_INCREMENTAL": "0",
+            **dep_info.ABSOLUTE,
             # All passes would share a build directory of the user's, and wait for each other.
             "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
         }
