@@ -129,10 +129,11 @@ def make_plan(
         environ: For MAX_JOBS and CARGO_BUILD_JOBS.
     """
     passes = tuple(Pass(item, directory / item.sm) for item in listed.capabilities)
-    cores = _most_jobs(settings, environ)
+    most = _most_jobs(settings, environ)
     memory = min(_free_memory(), cgroup.memory_left())
-    jobs = max(1, min(cores, len(passes), memory // _BYTES_PER_PASS))
-    return Plan(listed, passes, jobs, cargo_jobs=max(1, cores // jobs))
+    jobs = max(1, min(most, len(passes), memory // _BYTES_PER_PASS))
+    # cargo sets up as many rustc's as it is allowed, whether or not there is work for them.
+    return Plan(listed, passes, jobs, cargo_jobs=max(1, min(most, _cores()) // jobs))
 
 
 def _most_jobs(settings: Settings, environ: Mapping[str, str]) -> int:

@@ -27,6 +27,8 @@ from rustcuda_backend.settings import Settings
 from rustcuda_backend.signature import KernelSignature
 
 # rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
+# How the lines begin that cargo writes for programs.
+_MESSAGE = '{"reason":'
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
 
 # Where cargo puts what it makes with its own profiles; others have folders of their names.
@@ -142,7 +144,9 @@ class NvptxCompiler:
             message for message in messages if message["reason"] == "compiler-artifact"
         ]
         if not any(map(_is_library, artifacts)):
-            # As with --help among the arguments.
+            # As with --help among the arguments, which cargo answers there.
+            plain = [line for line in finished.stdout.splitlines() if not line.startswith(_MESSAGE)]
+            self.report.once("\n".join(plain) or finished.stderr)
             raise cargo_failure.of_pass("", build_pass.capability, self.crate, self.settings)
         return artifacts
 
@@ -321,7 +325,7 @@ def _ptx_feature(capability: Capability) -> str:
 
 def _messages(stdout: str) -> list[dict[str, Any]]:
     """cargo's messages: lines of JSON, among what build scripts and macros may print."""
-    return [json.loads(line) for line in stdout.splitlines() if line.startswith('{"reason":')]
+    return [json.loads(line) for line in stdout.splitlines() if line.startswith(_MESSAGE)]
 
 
 def _is_library(artifact: Artifact) -> bool:
