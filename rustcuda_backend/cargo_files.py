@@ -6,6 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,21 @@ LENT = ("target", "rustcuda", "device", "rustcuda-device")
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 
 
+@dataclass(frozen=True)
+class Config:
+    """A file of cargo's configuration.
+
+    Attributes:
+        path: Where it is.
+        content: What it says; empty where it is missing or broken.
+        includer: The file that includes it, or itself.
+    """
+
+    path: Path
+    content: dict[str, Any]
+    includer: Path
+
+
 def named_folders(root: Path, crate: Path) -> Iterator[tuple[Path, Path]]:
     """The folders of crates that a crate's build reads, each with the file that names it.
 
@@ -28,15 +44,62 @@ def named_folders(root: Path, crate: Path) -> Iterator[tuple[Path, Path]]:
         root: The project; files above it are not read.
         crate: The crate's folder, in the project or not.
     """
-    for place in (crate, *above(root, crate)):
+    for place in (crate, *above(root, crate), *named_root(crate)):
         manifest = place / "Cargo.toml"
         content = read_toml(manifest)
         if place == crate or "workspace" in content:
             yield from ((_joined(place, path), manifest) for path in _in_manifest(content))
             yield from ((_joined(place, path), manifest) for path in _members(content, place))
-        for name in CONFIGS:
-            config = place / name
-            yield from ((_joined(place, path), config) for path in _in_config(read_toml(config)))
+        for config in configs(place):
+            # Paths in an included file are relative in the same way: from the folder above its own.
+            start = config.path.parent.parent
+            yield from ((_joined(start, path), config.path) for path in _in_config(config.content))
+
+
+def configs(place: Path) -> Iterator[Config]:
+    """cargo's configuration in a folder, with all that it includes."""
+    waiting = [(place / name, place / name) for name in CONFIGS]
+    seen = set()
+    while waiting:
+        path, includer = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            content = read_toml(path)
+            yield Config(path, content, includer)
+            waiting += [(_joined(path.parent, name), path) for name in _included(content)]
+
+
+def named_root(crate: Path) -> list[Path]:
+    """The folder of the workspace that a crate's manifest names, if it does."""
+    named = _table(read_toml(crate / "Cargo.toml"), "package").get("workspace")
+    return [_joined(crate, path) for path in _texts([named])]
+
+
+def workspace_root(crate: Path) -> Path | None:
+    """The folder of the workspace that cargo counts a crate to; None where the crate is its own.
+
+    As in cargo, whether that workspace lists the crate among its members does not matter.
+    """
+    for place in (crate, *crate.parents):
+        content = read_toml(place / "Cargo.toml")
+        if "workspace" in content:
+            if not _excludes(_table(content, "workspace"), place, crate):
+                return None if place == crate else place
+        elif named := named_root(place):
+            return named[0]
+    return None
+
+
+def inherits(crate: Path) -> bool:
+    """Whether a crate's manifest takes something over from its workspace, which then must be there."""
+    content = read_toml(crate / "Cargo.toml")
+    waiting: list[Any] = [content]
+    while waiting:
+        table = waiting.pop()
+        if table.get("workspace") is True:
+            return True
+        waiting += _tables(table)
+    return False
 
 
 def named_sources(crate: Path) -> Iterator[Path]:
@@ -93,6 +156,20 @@ def _in_config(content: Mapping[str, Any]) -> Iterator[str]:
         yield from _texts(item.get("path") for item in _tables(table))
     yield from _texts(content.get("paths", []))
     yield from _texts(source.get("directory") for source in _tables(_table(content, "source")))
+
+
+def _included(content: Mapping[str, Any]) -> list[str]:
+    """The files that a configuration includes: names, or tables with a `path`."""
+    listed = content.get("include", [])
+    entries = listed if isinstance(listed, list) else []
+    return _texts([entry.get("path") if isinstance(entry, dict) else entry for entry in entries])
+
+
+def _excludes(workspace: Mapping[str, Any], place: Path, crate: Path) -> bool:
+    def names(key: str) -> bool:
+        return any(crate.is_relative_to(_joined(place, path)) for path in _texts(workspace.get(key, [])))
+
+    return names("exclude") and not names("members")
 
 
 def _texts(values: object) -> list[str]:

@@ -7,19 +7,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend.cargo_files import CONFIGS, above, is_lent, named_folders, named_sources
+from rustcuda_backend.cargo_files import (
+    above,
+    configs,
+    inherits,
+    is_lent,
+    named_folders,
+    named_root,
+    named_sources,
+    workspace_root,
+)
 from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.filled_folders import is_filled, is_of_setuptools
 
-# Files above a crate that its build reads, up to the project's folder.
+# Files above a crate that its build reads, up to the project's folder, beside cargo's configuration.
 _CARGO_FILES = (
-    *("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", *CONFIGS),
+    *("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml"),
     ".cargo/cuda-oxide.toml",
 )
-_SKIPPED_FOLDERS = ("target", "__pycache__", "node_modules")
-# What makes a folder one that programs fill: cargo's and others' caches, virtual environments.
-_MARKS = ("CACHEDIR.TAG", "pyvenv.cfg")
-# Where Python's tools build, beside pyproject.toml.
-_BUILD_FOLDERS = ("build", "dist")
 # In a folder with it cargo asks for all files of a vendored crate, hidden ones too.
 _VENDORED = ".cargo-checksum.json"
 
@@ -73,6 +78,8 @@ def _crates(root: Path, crate: str, complete: bool) -> tuple[set[Path], set[Path
         if folder in crates:
             continue
         crates.add(folder)
+        if complete and (folder == start.resolve() or inherits(folder)):
+            _check_workspace(root, folder)
         for named, namer in named_folders(root, folder):
             if not named.is_relative_to(root):
                 if complete:
@@ -97,6 +104,20 @@ def _crates(root: Path, crate: str, complete: bool) -> tuple[set[Path], set[Path
     return {folder for folder in crates if folder.is_relative_to(root)}, lent
 
 
+def _check_workspace(root: Path, crate: Path) -> None:
+    """A crate without its workspace is built with other versions and profiles, or not at all."""
+    workspace = workspace_root(crate)
+    if workspace is None or workspace.is_relative_to(root):
+        return
+    raise SettingsError(
+        f"the cargo workspace in '{workspace}' is outside the project, so an sdist would lack it, "
+        "with its Cargo.lock and profiles",
+        where=str(crate / "Cargo.toml"),
+        hint="put pyproject.toml beside the workspace's Cargo.toml, or make the crate its own workspace:\n"
+        "[workspace] in its Cargo.toml, with a Cargo.lock and profiles of its own",
+    )
+
+
 @dataclass(frozen=True)
 class _Sources:
     """Finds the files of crates.
@@ -114,8 +135,22 @@ class _Sources:
         if os.path.lexists(crate) and self._leads_inside(crate):
             holders = (crate, *above(self.root, crate))
             yield from self._below(crate, tuple(os.path.realpath(folder) for folder in holders))
-        for folder in (crate, *above(self.root, crate)):
-            yield from (path for name in _CARGO_FILES if self._is_file(path := folder / name))
+        for folder in (crate, *above(self.root, crate), *named_root(crate)):
+            if folder.is_relative_to(self.root):
+                yield from (path for name in _CARGO_FILES if self._is_file(path := folder / name))
+                yield from self._configs(folder)
+
+    def _configs(self, folder: Path) -> Iterator[Path]:
+        for config in configs(folder):
+            if config.path.is_relative_to(self.root):
+                if self._is_file(config.path):
+                    yield config.path
+            elif self.complete and config.path.is_file():
+                raise SettingsError(
+                    f"the configuration '{config.path}' is outside the project, so an sdist would lack it",
+                    where=str(config.includer),
+                    hint="move it inside",
+                )
 
     def _below(self, folder: Path, holders: tuple[str, ...], *, whole: bool = False) -> Iterator[Path]:
         """The files below a folder; a link to one of the folders that hold it would lead on for ever."""
@@ -162,9 +197,6 @@ class _Sources:
 
 def _is_source(folder: Path, *, at_top: bool) -> bool:
     """Whether a folder may hold sources, rather than what some program has made or keeps."""
-    name = folder.name
-    if name in _SKIPPED_FOLDERS or name.endswith(".egg-info"):
+    if folder.name.endswith(".egg-info") or (at_top and is_of_setuptools(folder)):
         return False
-    if at_top and name in _BUILD_FOLDERS:
-        return False
-    return not any((folder / mark).is_file() for mark in _MARKS)
+    return not is_filled(folder)

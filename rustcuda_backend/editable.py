@@ -60,20 +60,29 @@ def build(project: Path, places: Sequence[Place], report: Report) -> None:
     crates = [(place.module, place.settings) for place in places]
     built = pipeline.build_all(project, crates, report, editable=True)
     for place, sources, kernels in zip(places, before, built, strict=True):
-        # cargo itself may have written Cargo.lock.
-        locks = {name for name in _sources(project, place.settings) if name.endswith("Cargo.lock")}
-        stamped = {name: _stamp(project, name) for name in locks} | {
-            name: stamp for name, stamp in sources.items() if name not in locks
-        }
-        _write(project, place, kernels, stamped)
+        # cargo itself may have written Cargo.lock, and only it knows of sources elsewhere.
+        new = {name for name in _sources(project, place.settings) if name.endswith("Cargo.lock")}
+        # What this build is about to write, a build script may watch.
+        read = {_name(project, path) for path in kernels.sources if not is_generated(path)}
+        new |= read - set(sources)
+        _write(project, place, kernels, sources | {name: _stamp(project, name) for name in new})
         _say_what_git_sees(place, report)
 
 
 def _sources(project: Path, settings: Settings) -> dict[str, tuple[int, int, str]]:
-    """All that the kernels are built from: name relative to the project, to size, time and digest."""
+    """All that can be told without cargo to be a source: name, to size, time and digest.
+
+    That is also more than rustc reads: what else is in a crate's folder a build script may read.
+    """
     paths = source_files(project, settings.crate, complete=False)
     names = [path.as_posix() for path in paths if path.suffix not in _NOT_COMPILED]
     return {name: _stamp(project, name) for name in ("pyproject.toml", *names)}
+
+
+def _name(project: Path, path: Path) -> str:
+    """A file's name relative to the project; one that is elsewhere is named as it is."""
+    root = project.resolve()
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
 
 
 def _stamp(project: Path, name: str) -> tuple[int, int, str]:

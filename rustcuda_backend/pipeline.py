@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rustcuda_backend import cache, cuda, elf, plan, preparation, process
@@ -49,11 +49,14 @@ class Kernels:
         loader: The generated module and its stub.
         fatbin: The code for all capabilities.
         container: The kind of file that carries it.
+        sources: The files that they were compiled from; see `Compiler.sources`.
     """
 
     loader: GeneratedLoader
     fatbin: bytes
     container: str = "fatbin"
+    # Kernels are the same wherever they were compiled.
+    sources: frozenset[Path] = field(default=frozenset(), compare=False)
 
     def files(self, name: str) -> dict[str, bytes]:
         """File contents by file name, for a module called `name` (its last part)."""
@@ -133,6 +136,7 @@ def build(
         compiler = prepared.make(work.cargo_jobs)
         with alone_in(crate.passes_directory, report):
             images = _run_passes(work, compiler, tools, settings, report, crate.name if several else "")
+            sources = frozenset().union(*map(compiler.sources, work.passes))
         signatures = merge_signatures([image.ptx for image in images])
         fatbin = cuda.pack(
             tools,
@@ -144,7 +148,7 @@ def build(
         if several:
             report.note(f"{crate.package} in {module}:")
         _closing_table(report, listed, images, prepared.why, compiler, tools)
-        return Kernels(loader, fatbin, settings.container)
+        return Kernels(loader, fatbin, settings.container, sources)
 
 
 def _run_passes(

@@ -120,7 +120,11 @@ class BuildRustcuda(Command):
 
     def initialize_options(self) -> None:
         """Part of setuptools' protocol."""
+        from rustcuda_backend.report import Report
+
         self.build_lib = None
+        # Of what is said for an sdist, for which setuptools asks more than once.
+        self.report = Report()
 
     def finalize_options(self) -> None:
         """Part of setuptools' protocol."""
@@ -165,10 +169,18 @@ class BuildRustcuda(Command):
             # setuptools asks when it makes metadata, too, and only an sdist must hold all of it.
             complete = "sdist" in self.distribution.commands
             files = set()
-            for settings in self._settings().of_each_crate():
-                crate_directory(Path.cwd(), settings)
-                files.update(source_files(Path.cwd(), settings.crate, complete=complete))
+            for each in self._settings().of_each_crate():
+                crate_directory(Path.cwd(), each)
+                files.update(source_files(Path.cwd(), each.crate, complete=complete))
+                if complete:
+                    self._warn_of_outer_files(each)
             return sorted(path.as_posix() for path in files)
+
+    def _warn_of_outer_files(self, settings: Settings) -> None:
+        from rustcuda_backend import outer_files
+
+        for text in outer_files.warnings(Path.cwd(), settings.crate, settings.toolchain, os.environ):
+            self.report.warn(text)
 
     def device_folders(self) -> list[Path]:
         """Where cargo looks for the device crates in the project, relative to it."""

@@ -15,12 +15,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from rustcuda_backend.errors import RustcudaError
+from rustcuda_backend.filled_folders import is_filled
 
 # What programs look for from a project's folder upwards.
 _LOOKED_FOR = (".git", ".hg", ".cargo", "rust-toolchain", "rust-toolchain.toml")
-_NOT_COPIED = ("target", "__pycache__", "node_modules", ".git", ".hg", ".tox", ".nox")
-# What makes a folder one that programs fill: cargo's and others' caches, virtual environments.
-_MARKS = ("CACHEDIR.TAG", "pyvenv.cfg")
+_NOT_COPIED = (".git", ".hg", ".tox", ".nox")
 _MANIFESTS = ("Cargo.toml", "*/Cargo.toml", "*/*/Cargo.toml")
 
 
@@ -95,14 +94,14 @@ def _copy(tree: Path, copy: Path) -> None:
 
 def _ignored(folder: str, names: list[str]) -> set[str]:
     """What no build reads: folders that programs fill; pipes, sockets and devices."""
-    needless = {name for name in names if _is_marked(Path(folder, name)) or _is_special(Path(folder, name))}
+    needless = {name for name in names if _is_needless(Path(folder, name)) or _is_special(Path(folder, name))}
     return needless | set(_NOT_COPIED).intersection(names)
 
 
-def _is_marked(folder: Path) -> bool:
+def _is_needless(folder: Path) -> bool:
     # One that may not be looked into is left for copying to complain of.
     with contextlib.suppress(PermissionError):
-        return any((folder / mark).is_file() for mark in _MARKS)
+        return is_filled(folder)
     return False
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 from projects import MANIFEST, MakeProject
 
-from rustcuda_backend import cli
+from rustcuda_backend import cli, outer_files, process
+from rustcuda_backend.cargo_files import workspace_root
 from rustcuda_backend.crate_sources import device_folders, source_files
 from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.rust import RustToolchain
 
 DEVICE = "target/rustcuda/device/rustcuda-device"
 PATCH = '[patch.crates-io]\nrustcuda-device = {{ path = "{}" }}\n'
@@ -141,6 +144,50 @@ def test_what_is_no_file_is_left_out(make_project: MakeProject) -> None:
     assert sources(project) == {"kernels/Cargo.toml", "kernels/src/lib.rs"}
 
 
+# --- folders that programs fill ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["target", "node_modules", "__pycache__", "build", "dist"])
+@pytest.mark.parametrize("crate", ["kernels", "."])
+def test_a_module_may_be_called_like_a_folder_that_programs_fill(
+    make_project: MakeProject, name: str, crate: str
+) -> None:
+    files = {f"{crate}/src/{name}/mod.rs": "", f"{crate}/src/{name}/deep/{name}/table.bin": ""}
+    project = make_project(files=files | {f"{crate}/Cargo.toml": MANIFEST})
+    found = {path.as_posix() for path in source_files(project, crate)}
+    assert found >= {os.path.normpath(path) for path in files}
+
+
+def test_a_build_script_in_a_folder_of_setuptools_name(make_project: MakeProject) -> None:
+    manifest = MANIFEST.replace("[workspace]", 'build = "build/main.rs"\n[workspace]')
+    project = make_project(files={"Cargo.toml": manifest, "build/main.rs": "", "dist/old.whl": ""})
+    found = {path.as_posix() for path in source_files(project, ".")}
+    assert "build/main.rs" in found
+    assert "dist/old.whl" not in found
+
+
+# What programs leave, each beside or with what shows whose it is.
+FILLED = {
+    "kernels/target/release/x.rs": "",
+    "kernels/src/deep/target/CACHEDIR.TAG": "",
+    "kernels/src/deep/target/x.rs": "",
+    "kernels/web/package.json": "{}",
+    "kernels/web/node_modules/one/x.rs": "",
+    "kernels/other/node_modules/.package-lock.json": "{}",
+    "kernels/other/node_modules/one/x.rs": "",
+    "kernels/scripts/__pycache__/make.cpython-312.pyc": "",
+    "kernels/scripts/make.py": "",
+}
+
+
+def test_what_programs_fill_is_no_source(make_project: MakeProject) -> None:
+    project = make_project(files=FILLED)
+    (project / "kernels/__pycache__").mkdir()
+    assert sources(project) == {
+        *("kernels/Cargo.toml", "kernels/src/lib.rs", "kernels/scripts/make.py", "kernels/web/package.json"),
+    }
+
+
 # --- cargo's configuration -------------------------------------------------------------------------------
 
 
@@ -207,6 +254,193 @@ def test_where_the_device_crate_is_looked_for(
         (project / folder / "rustcuda-device").mkdir(parents=True)
         (project / folder / "rustcuda-device/Cargo.toml").touch()
     assert not [name for name in sources(project, complete=False) if "target" in name]
+
+
+def test_files_that_cargos_configuration_includes(make_project: MakeProject) -> None:
+    project = make_project(
+        files={
+            "kernels/.cargo/config.toml": 'include = ["more/a.toml", { path = "gone", optional = true }]\n',
+            # Round and round; paths in it are relative to `.cargo`.
+            "kernels/.cargo/more/a.toml": 'include = ["../../b.toml", "../config.toml", 1]\n'
+            + PATCH.format("../../mine"),
+            "kernels/b.toml": 'paths = ["theirs"]\n',
+            "mine/Cargo.toml": MEMBER,
+            "theirs/Cargo.toml": MEMBER,
+            "kernels/.cargo/other.toml": "",
+            ".cargo/config": 'include = ["../shared/c.toml"]\n',
+            "shared/c.toml": "",
+        }
+    )
+    included = {"kernels/.cargo/more/a.toml", "kernels/b.toml", "shared/c.toml"}
+    configured = {"kernels/.cargo/config.toml", ".cargo/config", *included}
+    assert sources(project) == {
+        *("kernels/Cargo.toml", "kernels/src/lib.rs", "mine/Cargo.toml", "theirs/Cargo.toml", *configured),
+    }
+
+
+@pytest.mark.parametrize("text", ['include = "a.toml"\n', "include = 1\n", "include = [{ path = 1 }]\n"])
+def test_an_include_that_cargo_refuses(make_project: MakeProject, text: str) -> None:
+    project = make_project(files={".cargo/config.toml": text, ".cargo/a.toml": ""})
+    assert sources(project) == {".cargo/config.toml", "kernels/Cargo.toml", "kernels/src/lib.rs"}
+
+
+def test_an_included_file_outside_the_project(make_project: MakeProject, tmp_path: Path) -> None:
+    project = make_project(files={"kernels/.cargo/config.toml": 'include = ["../../../shared.toml"]\n'})
+    assert "kernels/.cargo/config.toml" in sources(project), "cargo complains if it is missing"
+    (tmp_path / "shared.toml").touch()
+    with pytest.raises(SettingsError) as raised:
+        sources(project)
+    assert raised.value.what == (
+        f"the configuration '{tmp_path / 'shared.toml'}' is outside the project, so an sdist would lack it"
+    )
+    assert raised.value.where == str(project / "kernels/.cargo/config.toml")
+    assert "kernels/src/lib.rs" in sources(project, complete=False)
+
+
+# --- workspaces ------------------------------------------------------------------------------------------
+
+
+def laid_out(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def member(table: str = "", name: str = "some-kernels") -> str:
+    return f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2024"\n{table}'
+
+
+# Files beside the project, the kernel crate's manifest, and the folder of its workspace.
+WORKSPACES = {
+    "above": ({"Cargo.toml": '[workspace]\nmembers = ["project/kernels"]\n'}, member(), "."),
+    "by a pattern": ({"Cargo.toml": '[workspace]\nmembers = ["project/*"]\n'}, member(), "."),
+    "far above": ({"../Cargo.toml": '[workspace]\nmembers = ["*/project/kernels"]\n'}, member(), ".."),
+    "excluded": ({"Cargo.toml": '[workspace]\nexclude = ["project"]\n'}, member(), None),
+    "excluded, but a member": (
+        {"Cargo.toml": '[workspace]\nexclude = ["project"]\nmembers = ["project/kernels"]\n'},
+        member(),
+        ".",
+    ),
+    "no workspace": ({"Cargo.toml": member(name="other"), "src/lib.rs": ""}, member(), None),
+    "its own": ({"Cargo.toml": "[workspace]\n"}, member("[workspace]\n"), None),
+    "named": (
+        {"ws/Cargo.toml": '[workspace]\nmembers = ["../project/kernels"]\n'},
+        member('workspace = "../../ws"\n'),
+        "ws",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WORKSPACES)
+def test_a_workspace_outside_the_project(
+    make_project: MakeProject, tmp_path: Path, toolchain: RustToolchain, case: str
+) -> None:
+    files, manifest, root = WORKSPACES[case]
+    project = make_project(manifest=manifest, folder="whole/project")
+    laid_out(tmp_path / "whole", files)
+    expected = Path(os.path.normpath(tmp_path / "whole" / root)) if root else None
+    crate = project / "kernels"
+    assert workspace_root(crate) == expected
+    # The same that cargo says.
+    argv = [str(toolchain.cargo), "locate-project", "--workspace"]
+    finished = process.run(argv, cwd=crate, env={**os.environ, "RUSTC": str(toolchain.rustc)})
+    assert Path(json.loads(finished.stdout)["root"]).parent == (expected or crate), finished.stderr
+    assert "kernels/src/lib.rs" in sources(project, complete=False)
+    if not expected:
+        assert "kernels/src/lib.rs" in sources(project)
+        return
+    with pytest.raises(SettingsError) as raised:
+        sources(project)
+    assert raised.value.what == (
+        f"the cargo workspace in '{expected}' is outside the project, so an sdist would lack it, "
+        "with its Cargo.lock and profiles"
+    )
+    assert raised.value.where == str(crate / "Cargo.toml")
+    assert "put pyproject.toml beside the workspace's Cargo.toml" in raised.value.hint
+
+
+def test_a_dependency_of_a_workspace_outside(make_project: MakeProject, tmp_path: Path) -> None:
+    """Of another workspace than the kernels', which matters if it takes something over from that."""
+    manifest = MANIFEST + '[dependencies]\nhelper = { path = "../helper" }\n'
+    project = make_project(manifest=manifest, files={"helper/Cargo.toml": member(name="helper")})
+    laid_out(tmp_path, {"Cargo.toml": '[workspace]\nmembers = ["project/helper"]\n'})
+    assert "helper/Cargo.toml" in sources(project)
+    laid_out(project, {"helper/Cargo.toml": member("[lints]\nworkspace = true\n", "helper")})
+    with pytest.raises(SettingsError, match="the cargo workspace in ") as raised:
+        sources(project)
+    assert raised.value.where == str(project / "helper/Cargo.toml")
+
+
+def test_a_workspace_that_a_manifest_names_in_the_project(
+    make_project: MakeProject, toolchain: RustToolchain
+) -> None:
+    project = make_project(
+        manifest=member('workspace = "../ws"\n[dependencies]\nhelper = { workspace = true }\n'),
+        files={
+            "ws/Cargo.toml": '[workspace]\nmembers = ["../kernels"]\n'
+            '[workspace.dependencies]\nhelper = { path = "../helper" }\n',
+            "ws/Cargo.lock": "",
+            "ws/notes.txt": "",
+            "helper/Cargo.toml": member('workspace = "../ws"\n', "helper"),
+            "helper/src/lib.rs": "",
+        },
+    )
+    found = sources(project)
+    assert found == {
+        *("kernels/Cargo.toml", "kernels/src/lib.rs", "ws/Cargo.toml", "ws/Cargo.lock"),
+        *("helper/Cargo.toml", "helper/src/lib.rs"),
+    }
+    for name in [path for path in project.rglob("*") if path.is_file()]:
+        if name.relative_to(project).as_posix() not in found:
+            name.unlink()
+    argv = [str(toolchain.cargo), "metadata", "--offline", "--format-version=1"]
+    environ = {**os.environ, "RUSTC": str(toolchain.rustc)}
+    finished = process.run(argv, cwd=project / "kernels", env=environ)
+    assert finished.ok, finished.stderr
+    assert json.loads(finished.stdout)["workspace_root"] == str(project / "ws")
+
+
+# --- cargo's and rustup's files above the project --------------------------------------------------------
+
+
+def warned(project: Path, toolchain: str = "", **environ: str) -> list[str]:
+    return [
+        text.split(", which", maxsplit=1)[0].removeprefix("builds here obey ")
+        for text in outer_files.warnings(project, "kernels", toolchain, environ)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, []),
+        ({".cargo/config.toml": "[build]\nrustflags = ['-Copt-level=1']\n"}, [".cargo/config.toml"]),
+        ({".cargo/config": "[profile.release]\nlto = false\n"}, [".cargo/config"]),
+        ({"whole/.cargo/config.toml": "paths = ['x']\n"}, ["whole/.cargo/config.toml"]),
+        ({".cargo/config.toml": "include = ['a.toml']\n", ".cargo/a.toml": "[env]\n"}, [".cargo/a.toml"]),
+        ({".cargo/config.toml": "[alias]\nb = 'build'\n[net]\noffline = true\n"}, []),
+        ({".cargo/config.toml": ""}, []),
+        ({"home/config.toml": "[build]\njobs = 1\n"}, []),
+        ({"rust-toolchain": "nightly\n"}, ["rust-toolchain"]),
+        ({"rust-toolchain.toml": "", "whole/rust-toolchain": ""}, ["whole/rust-toolchain"]),
+        ({"rust-toolchain.toml": "", "whole/project/rust-toolchain.toml": ""}, []),
+        ({"rust-toolchain.toml": "", "whole/project/kernels/rust-toolchain": ""}, []),
+    ],
+)
+def test_files_above_the_project_that_builds_obey(
+    make_project: MakeProject, tmp_path: Path, files: dict[str, str], expected: list[str]
+) -> None:
+    project = make_project(folder="whole/project")
+    laid_out(tmp_path, files)
+    assert warned(project) == [str(tmp_path / name) for name in expected]
+
+
+def test_files_above_the_project_that_builds_do_not_obey(make_project: MakeProject, tmp_path: Path) -> None:
+    project = make_project()
+    laid_out(tmp_path, {".cargo/config.toml": "[build]\njobs = 1\n", "rust-toolchain": "nightly"})
+    assert len(warned(project)) == 2
+    assert warned(project, CARGO_HOME=str(tmp_path / ".cargo")) == [str(tmp_path / "rust-toolchain")]
+    assert warned(project, toolchain="stable") == [str(tmp_path / ".cargo/config.toml")]
 
 
 # --- the command -----------------------------------------------------------------------------------------

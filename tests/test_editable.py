@@ -118,6 +118,103 @@ def test_importing_a_fresh_install_is_cheap(install: Callable[..., Path]) -> Non
     assert python(project, code, "-S", "-E") == (0, "[]", "")
 
 
+# Files that only the compiler and a build script can tell to be sources, each with what it says at first.
+ELSEWHERE = {
+    "kernels/.hidden/table.txt": "1",
+    "kernels/README.md": "2",
+    "data/a b.txt": "3",
+    "data/more/deep.rs": "pub const DEEP: u32 = 4;\n",
+    "data/watched/x.bin": "5",
+    "some_package/other.txt": "6",
+    "../beside the project.txt": "7",
+    "helper/.table.txt": "8",
+    "macros/src/.table.txt": "9",
+}
+READING = """\
+#[path = "../../data/more/deep.rs"]
+mod deep;
+use helper as _;
+macros::nothing!();
+const READ: [&str; 4] = [
+    include_str!("../.hidden/table.txt"),
+    include_str!("../README.md"),
+    include_str!("../../data/a b.txt"),
+    include_str!("../../../beside the project.txt"),
+];
+const MADE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/made.bin"));
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn store(out: *mut u32) {
+    unsafe { *out = READ[0].len() as u32 + deep::DEEP + MADE.len() as u32 }
+}
+"""
+SCRIPT = """\
+fn main() {
+    for name in ["../data/watched", "../some_package", "../nowhere"] {
+        println!("cargo::rerun-if-changed={name}");
+    }
+    let made = std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("made.bin");
+    std::fs::copy("../data/watched/x.bin", made).unwrap();
+}
+"""
+
+
+def package(name: str, table: str = "") -> str:
+    return f'[package]\nname = "{name}"\nversion = "0.1.0"\nedition = "2024"\n{table}'
+
+
+def test_every_file_that_is_compiled_makes_the_kernels_stale(install: Callable[..., Path]) -> None:
+    paths = '[dependencies]\nhelper = { path = "../helper" }\nmacros = { path = "../macros" }\n'
+    project = install(
+        source=PLAIN_HEAD + READING,
+        manifest=package("some-kernels", f"[workspace]\n{paths}"),
+        settings=REBUILD,
+        files={
+            "kernels/build.rs": SCRIPT,
+            "helper/Cargo.toml": package("helper"),
+            "helper/src/lib.rs": '#![no_std]\nconst X: &str = include_str!("../.table.txt");\n',
+            "macros/Cargo.toml": package("macros", "[lib]\nproc-macro = true\n"),
+            "macros/src/lib.rs": "use proc_macro::TokenStream;\n"
+            "#[proc_macro]\npub fn nothing(_: TokenStream) -> TokenStream { TokenStream::new() }\n"
+            'const X: &str = include_str!(".table.txt");\n',
+            **ELSEWHERE,
+        },
+    )
+    known = record(project)
+    names = {name for name, *_ in known.sources}
+    assert names == {
+        *("pyproject.toml", "kernels/Cargo.toml", "kernels/Cargo.lock", "kernels/src/lib.rs"),
+        *("kernels/build.rs", "helper/Cargo.toml", "helper/src/lib.rs"),
+        *("macros/Cargo.toml", "macros/src/lib.rs", "some_package/__init__.py"),
+        *(name for name in ELSEWHERE if not name.startswith("../")),
+        str(project.parent / "beside the project.txt"),
+    }, "nothing that a build has made, and nothing that is not there"
+    assert known.changed() == []
+    for name, text in ELSEWHERE.items():
+        path = Path(os.path.normpath(project / name))
+        path.write_text(f"{text} ", encoding="utf-8")
+        shown = name if path.is_relative_to(project) else str(path)
+        assert known.changed() == [shown]
+        path.write_text(text, encoding="utf-8")
+        assert known.changed() == []
+    (project / "data/more/deep.rs").write_text("pub const DEEP: u64 = 4;\n", encoding="utf-8")
+    (project / "kernels/README.md").write_text("new", encoding="utf-8")
+    with pytest.raises(
+        ImportError, match=r"after a change of data/more/deep\.rs, kernels/README\.md\n"
+    ) as raised:
+        known.check({})
+    assert "mismatched types" in str(raised.value) or "cannot add" in str(raised.value)
+    # What is read no longer does not matter any more.
+    source = READING.replace('#[path = "../../data/more/deep.rs"]\nmod deep;\n', "").replace(
+        "deep::DEEP", "0"
+    )
+    (project / "kernels/src/lib.rs").write_text(PLAIN_HEAD + source, encoding="utf-8")
+    scope: dict[str, object] = {"__all__": [], "__file__": "x"}
+    known.check(scope)
+    known = record(project)
+    assert {name for name, *_ in known.sources} == names - {"data/more/deep.rs"}
+    assert known.changed() == []
+
+
 # --- rebuilding ------------------------------------------------------------------------------------------
 
 

@@ -153,6 +153,26 @@ def test_the_copy_has_sources_and_what_is_looked_for_above(
         assert not (copy.parent / ".cargo").exists()
 
 
+def test_the_copy_has_modules_that_are_called_like_folders_of_programs(
+    make_project: MakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("target", "node_modules", "__pycache__")
+    modules = {f"kernels/src/{name}/mod.rs": "" for name in names}
+    filled = {
+        *("kernels/target/release/x.rs", "kernels/web/node_modules/x.js", "some_package/__pycache__/x.pyc"),
+        *("target/CACHEDIR.TAG", "target/x.rs"),
+    }
+    project = make_project(files=modules | dict.fromkeys(filled, "") | {"kernels/web/package.json": ""})
+    (project / "other").mkdir()
+    (project / "other/Cargo.toml").touch()
+    (project / "other/target").symlink_to("/nowhere")
+    monkeypatch.chdir(project)
+    with source_tree.working_in_copy(project, tmp_path / "scratch") as copy:
+        found = {path.relative_to(copy).as_posix() for path in copy.rglob("*")}
+    assert found >= set(modules)
+    assert not found & {*filled, "kernels/target", "target", "other/target"}
+
+
 def test_only_what_may_not_be_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tmp_path / "project"
     project.mkdir()

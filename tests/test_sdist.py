@@ -368,6 +368,34 @@ def test_a_link_that_leads_outside_is_refused_in_an_sdist_alone(
     backend.prepare_metadata_for_build_wheel(str(tmp_path / "out"))
 
 
+def test_what_is_above_the_project_is_said_in_an_sdist_alone(
+    make_project: MakeProject,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    project = make_project()
+    (tmp_path / "rust-toolchain.toml").touch()
+    monkeypatch.chdir(project)
+    backend.prepare_metadata_for_build_wheel(str(tmp_path))
+    assert "rust-toolchain" not in capfd.readouterr().err
+    sdist(project, tmp_path / "out", monkeypatch)
+    warning = (
+        f"rustcuda: warning: builds here obey {tmp_path / 'rust-toolchain.toml'}, which is above the "
+        "project, so the sdist lacks it; put what they need of it into rust-toolchain.toml beside "
+        "pyproject.toml\n"
+    )
+    assert capfd.readouterr().err.count(warning) == 1
+    # A workspace is more than a warning.
+    (project / "kernels/Cargo.toml").write_text(MANIFEST.replace("[workspace]\n", ""), encoding="utf-8")
+    (tmp_path / "Cargo.toml").write_text("[workspace]\nmembers = ['project/kernels']\n", encoding="utf-8")
+    backend.prepare_metadata_for_build_wheel(str(tmp_path))
+    with pytest.raises(SystemExit):
+        sdist(project, tmp_path / "second", monkeypatch)
+    assert f"error: the cargo workspace in '{tmp_path}' is outside the project" in capfd.readouterr().err
+    assert not list((tmp_path / "second").iterdir())
+
+
 # --- setuptools' own build folder ------------------------------------------------------------------------
 
 

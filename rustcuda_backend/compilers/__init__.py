@@ -46,6 +46,12 @@ class Compiler(Protocol):
             SignatureError: A kernel cannot be launched from Python.
         """
 
+    def sources(self, build_pass: Pass) -> frozenset[Path]:
+        """The files that a finished pass was compiled from, of all crates named by path.
+
+        Without what builds have made, and without Cargo's own files.
+        """
+
 
 def lacks_host_part(passes: Sequence[Pass]) -> bool:
     """Whether none of the passes has ever run, so that what each makes for the host is not there."""

@@ -15,7 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import cache, cargo_failure, oxide_failure, oxide_kernels, process, ptx, rustdoc
+from rustcuda_backend import (
+    cache,
+    cargo_failure,
+    dep_info,
+    oxide_failure,
+    oxide_kernels,
+    process,
+    ptx,
+    rustdoc,
+)
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass, copy_host_part, lacks_host_part
 from rustcuda_backend.crate import Crate
@@ -99,6 +108,12 @@ class CudaOxideCompiler:
         module = oxide_kernels.finish(named.text, build_pass.capability, described)
         self._check_kernels(module, described)
         return module
+
+    def sources(self, build_pass: Pass) -> frozenset[Path]:
+        """See `Compiler.sources`."""
+        folder = build_pass.directory / self.tools.toolchain.host
+        found = dep_info.of_build(folder, self.settings.profile, self.crate.name)
+        return dep_info.without(found, (self.crate.passes_directory,))
 
     def _compiled(self, build_pass: Pass) -> Path:
         """The PTX of the pass: written by this call, or kept with the library that cargo finds fresh.
@@ -242,6 +257,7 @@ class CudaOxideCompiler:
                 (*self._user_flags(), *self._flags(build_pass.capability))
             ),
             "CARGO_INCREMENTAL": "0",
+            **dep_info.ABSOLUTE,
             # All passes would share a build directory of the user's, and wait for each other.
             "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
             # The backend library is linked to a library of rustc's.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import cargo_failure, compatible, device_library, process, ptx, rustdoc
+from rustcuda_backend import cargo_failure, compatible, dep_info, device_library, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
 from rustcuda_backend.compilers import Pass, copy_host_part, lacks_host_part
 from rustcuda_backend.crate import Crate
@@ -31,7 +31,6 @@ _MESSAGE = '{"reason":'
 
 # rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
-
 
 # One of cargo's messages `compiler-artifact`.
 Artifact: TypeAlias = "Mapping[str, Any]"
@@ -111,6 +110,12 @@ class NvptxCompiler:
             raise cargo_failure.no_kernels(self.crate, build_pass.capability)
         return module
 
+    def sources(self, build_pass: Pass) -> frozenset[Path]:
+        """See `Compiler.sources`."""
+        found = dep_info.of_build(build_pass.directory / TARGET, self.settings.profile, self.crate.name)
+        made = (self.crate.passes_directory, self.crate.workspace / "target" / "rustcuda")
+        return dep_info.without(found, made)
+
     def _run_cargo(self, build_pass: Pass) -> list[Artifact]:
         """Compiles where anything has changed; returns what cargo made or found fresh."""
         variables = self._variables(build_pass)
@@ -186,6 +191,7 @@ class NvptxCompiler:
                 (*self.rustflags, *self._rustc_flags(build_pass.capability))
             ),
             "CARGO_INCREMENTAL": "0",
+            **dep_info.ABSOLUTE,
             # All passes would share a build directory of the user's, and wait for each other.
             "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
         }

@@ -25,7 +25,8 @@ class _Editable:
         module: This module's full name.
         given: The settings that the install was given beside pyproject.toml.
         rebuild: Whether an import builds anew what has changed.
-        sources: Names relative to the project, each with size, time and digest.
+        sources: Names relative to the project, or whole where they are elsewhere; each with size, time and
+            digest.
     """
 
     guard = "RUSTCUDA_REBUILDING"
