@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -106,6 +107,7 @@ def _with_device_crate(sdist: type[Sdist]) -> type[Command]:
         assert isinstance(command, BuildRustcuda)  # noqa: S101 (our own name)
         for folder in command.device_folders():
             device_crates.copy(Path(base_dir, folder))
+        command.warn_of_unpacked(files)
 
     return type("sdist", (sdist,), {"make_release_tree": make_release_tree})
 
@@ -181,6 +183,15 @@ class BuildRustcuda(Command):
 
         for text in outer_files.warnings(Path.cwd(), settings.crate, settings.toolchain, os.environ):
             self.report.warn(text)
+
+    def warn_of_unpacked(self, packed: Sequence[str]) -> None:
+        """Says what builds need and an sdist of these files lacks."""
+        from rustcuda_backend import packed_sources
+
+        for each in self._settings().of_each_crate():
+            sources = [path.as_posix() for path in source_files(Path.cwd(), each.crate)]
+            for text in packed_sources.warnings(Path.cwd(), each.crate, sources, packed):
+                self.report.warn(text)
 
     def device_folders(self) -> list[Path]:
         """Where cargo looks for the device crates in the project, relative to it."""
