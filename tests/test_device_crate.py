@@ -692,6 +692,7 @@ def test_two_threads_never_get_one_element(kernels: Kernels, snippet: Snippet, s
         ('#[kernel] fn k() {\ngpu_printf!("{:.2}", 1); }', 3, "only floats and texts have a precision"),
         ('#[kernel] fn k() {\ngpu_printf!("{0}", 1); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
+        ('#[kernel] fn k() {\ngpu_assert!(true, "{}", 1); }', 3, "print values by gpu_printf! before it"),
         ('#[kernel] fn k() {\ngpu_printf!("{}", [1]); }', 3, "gpu_printf! cannot print a `[{integer}; 1]`"),
         ("struct S;\n#[kernel] fn k(\n    s: S) {}", 4, "type `S` cannot be passed from Python"),
         (

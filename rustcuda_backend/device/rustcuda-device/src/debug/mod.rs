@@ -33,6 +33,11 @@ macro_rules! gpu_assert {
     ($condition:expr, $message:literal $(,)?) => {
         $crate::gpu_assert!(@ $condition, $message)
     };
+    ($condition:expr, $message:literal, $($argument:expr),+ $(,)?) => {
+        ::core::compile_error!(
+            "gpu_assert! prints its message as it stands; print values by gpu_printf! before it"
+        )
+    };
     (@ $condition:expr, $message:expr) => {
         if !$condition {
             $crate::debug::fail(
