@@ -3,10 +3,10 @@
 It holds a blob for each crate, one behind another as linkers put them. Its format is that of cuda-oxide's
 crate `oxide-artifacts`; all numbers are little-endian, and offsets count from the blob's first byte:
 
-    blob     magic "OXIDEART", u16 version, u16 bytes of this header, u32 bytes of the blob, u16 bytes of the
-             name, u16 bytes of the target, u16 payloads, u16 entries, u64 options (0 in version 1);
-             name and target follow, then a record for each payload and one for each entry, then what they name
-    payload  u16 kind, u16, u32 offset and u32 bytes of the data, u32 offset and u16 bytes of the name, 6 bytes
+    blob     magic "OXIDEART", u16 version, u16 bytes of this header, u32 bytes of the blob, u16 bytes of
+             the name, u16 bytes of the target, u16 payloads, u16 entries, u64 options (0 in version 1);
+             name and target follow, then a record for each payload and for each entry, then what these name
+    payload  u16 kind, u16, u32 offset and u32 bytes of data, u32 offset and u16 bytes of the name, 6 bytes
     entry    u16 kind, u16 flags, u64 metadata, u32 offset and u16 bytes of the symbol, 6 bytes
 """
 
@@ -107,10 +107,7 @@ def read(data: bytes) -> tuple[Bundle, ...]:
         try:
             blob, header = _blob(data, offset)
             entries += header.entries
-            if len(bundles) == _MOST_BUNDLES or entries > _MOST_ENTRIES:
-                raise FormatError(
-                    f"the section holds more than {_MOST_BUNDLES} bundles or {_MOST_ENTRIES} entries"
-                )
+            _check_numbers(len(bundles) + 1, entries)
             bundles.append(_bundle(blob, header))
         except FormatError as error:
             error.where = where
@@ -118,6 +115,13 @@ def read(data: bytes) -> tuple[Bundle, ...]:
         # Linkers fill up with zeros to the next blob's alignment.
         offset = _end_of_zeros(data, offset + len(blob))
     return tuple(bundles)
+
+
+def _check_numbers(bundles: int, entries: int) -> None:
+    if bundles > _MOST_BUNDLES or entries > _MOST_ENTRIES:
+        raise FormatError(
+            f"the section holds more than {_MOST_BUNDLES} bundles or {_MOST_ENTRIES} entries; no program does"
+        )
 
 
 def _end_of_zeros(data: bytes, offset: int) -> int:
