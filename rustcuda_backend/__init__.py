@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from rustcuda_backend.session import ConfigSettings, Session, open_session, user_errors
+from rustcuda_backend.session import ConfigSettings, Session, open_session, setuptools_errors, user_errors
 
 __all__ = [
     "build_editable",
@@ -51,7 +51,7 @@ def prepare_metadata_for_build_wheel(
 ) -> str:
     """PEP 517. setuptools' metadata; touches neither cargo nor CUDA."""
     folder = _absolute(metadata_directory)
-    with _checked_session(config_settings) as opened:
+    with _checked_session(config_settings, folder) as opened:
         from setuptools import build_meta
 
         return build_meta.prepare_metadata_for_build_wheel(folder, opened.for_setuptools())
@@ -62,7 +62,7 @@ def prepare_metadata_for_build_editable(
 ) -> str:
     """PEP 660. setuptools' metadata; touches neither cargo nor CUDA."""
     folder = _absolute(metadata_directory)
-    with _checked_session(config_settings) as opened:
+    with _checked_session(config_settings, folder) as opened:
         from setuptools import build_meta
 
         return build_meta.prepare_metadata_for_build_editable(folder, opened.for_setuptools())
@@ -75,7 +75,7 @@ def build_wheel(
 ) -> str:
     """PEP 517. setuptools' wheel, with the kernels and their loader in it."""
     out, metadata = _absolute(wheel_directory), metadata_directory and _absolute(metadata_directory)
-    with _checked_session(config_settings) as opened:
+    with _checked_session(config_settings, out) as opened:
         from setuptools import build_meta
 
         return build_meta.build_wheel(out, opened.for_setuptools(), metadata)
@@ -88,7 +88,7 @@ def build_editable(
 ) -> str:
     """PEP 660. setuptools' editable wheel; the kernels are written beside the package's source."""
     out, metadata = _absolute(wheel_directory), metadata_directory and _absolute(metadata_directory)
-    with _checked_session(config_settings) as opened:
+    with _checked_session(config_settings, out) as opened:
         from setuptools import build_meta
 
         opened.check_editable()
@@ -100,7 +100,7 @@ def build_sdist(sdist_directory: str, config_settings: ConfigSettings | None = N
     from rustcuda_backend.reproducible import normalise_sdist, source_date_epoch
 
     out = _absolute(sdist_directory)
-    with _checked_session(config_settings) as opened:
+    with _checked_session(config_settings, out) as opened:
         from setuptools import build_meta
 
         name = build_meta.build_sdist(out, opened.for_setuptools())
@@ -114,8 +114,8 @@ def _absolute(folder: str) -> str:
 
 
 @contextlib.contextmanager
-def _checked_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
-    """A hook's session; the settings are checked in every hook alike, before anything is written."""
+def _checked_session(config_settings: ConfigSettings | None, folder: str) -> Iterator[Session]:
+    """The session of a hook that writes to a folder; settings are checked first, in every hook alike."""
     from rustcuda_backend import metadata_files
     from rustcuda_backend.reproducible import source_date_epoch
     from rustcuda_backend.settings import read_pyproject, read_settings, read_table
@@ -126,5 +126,8 @@ def _checked_session(config_settings: ConfigSettings | None) -> Iterator[Session
         read_settings(read_table(Path.cwd()) or {}, config_settings or {}, os.environ)
         metadata_files.check(Path.cwd(), read_pyproject(Path.cwd()))
         check_plugged_in()
-        with open_session(config_settings) as opened:
+        with (
+            open_session(config_settings) as opened,
+            setuptools_errors(Path(folder), opened.build_base.parent, Path.cwd()),
+        ):
             yield opened

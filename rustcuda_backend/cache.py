@@ -14,8 +14,6 @@ from pathlib import Path
 import filelock
 import platformdirs
 
-from rustcuda_backend.errors import RustcudaError
-
 DIRECTORY_VARIABLE = "RUSTCUDA_CACHE_DIR"
 
 # In each stored folder: its files' sizes, by which a damaged one is found.
@@ -47,11 +45,11 @@ def folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     `build` fills an empty folder, which takes its final name only when all of it is there. Of several
     builds that need it at once, one builds and the others wait.
     """
-    final = _kind_directory(kind) / key
+    final = kind_directory(kind) / key
     with filelock.FileLock(final.with_name(f"{key}.lock")):
         if not is_whole(final):
             shutil.rmtree(final, ignore_errors=True)
-            with _scratch(final) as scratch:
+            with _naming(final), _scratch(final) as scratch:
                 build(scratch)
                 (scratch / _SIZES).write_text(json.dumps(_sizes(scratch)), encoding="utf-8")
                 scratch.replace(final)
@@ -79,7 +77,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
     """The bytes stored under a key, made first where they are missing or damaged."""
-    final = _kind_directory(kind) / key
+    final = kind_directory(kind) / key
     stored = final.read_bytes() if final.is_file() else b""
     checksum, data = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
     if checksum == hashlib.sha256(data).digest():
@@ -89,33 +87,39 @@ def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
     return data
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Writes a file that is either whole or not there, also when interrupted."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
+    temporary = None
     try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = Path(name)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.replace(path)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        if temporary:
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            # Writing, which ends where the disk is full, does not say by itself into which file.
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Names a path in errors that name none, as those of writing do, which ends where the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
             error.filename = str(path)
         raise
 
 
-def _kind_directory(kind: str) -> Path:
+def kind_directory(kind: str) -> Path:
+    """The folder of one kind of content, made where it is missing."""
     path = directory() / kind
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RustcudaError(
-            f"the cache folder cannot be written: {error.strerror}",
-            where=str(path),
-            hint=f"set {DIRECTORY_VARIABLE} to a folder that can be written",
-        ) from None
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 

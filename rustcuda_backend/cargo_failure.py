@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from rustcuda_backend import machine
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.errors import CompileError, SettingsError
@@ -90,7 +91,8 @@ def of_pass(said: str, capability: Capability, crate: Crate, settings: Settings)
     """
     tried = "could not compile" in said
     what = "the kernel crate does not compile" if tried else "cargo has not compiled the kernel crate"
-    hint = next((remedy for text, remedy in _REMEDIES if text in said.replace('\\"', '"')), "")
+    known = next((remedy for text, remedy in _REMEDIES if text in said.replace('\\"', '"')), "")
+    hint = machine.hint_if_full(said, crate.target_directory) or known
     if not (tried or hint) and settings.cargo_args:
         arguments = shlex.join(settings.cargo_args)
         hint = f"cargo also gets cargo-args, from {settings.where('cargo_args')}: {arguments}"

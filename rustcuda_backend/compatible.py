@@ -83,7 +83,7 @@ def stage(
         SettingsError: It cannot be told which of several programs holds the kernels.
     """
     packages = _with_path_dependencies(package, find)
-    targets = {item["name"]: _target(item) for item in packages}
+    targets = {item["name"]: kernel_target(item) for item in packages}
     lock = workspace / "Cargo.lock"
     if lock.is_file():
         _write(folder / "Cargo.lock", lock.read_bytes())
@@ -141,8 +141,15 @@ def _with_path_dependencies(package: Package, find: Callable[[Path], Package]) -
     return list(found.values())
 
 
-def _target(package: Package) -> dict[str, Any]:
-    """Where the kernels are: the library if there is one, else the program."""
+def kernel_target(package: Package) -> dict[str, Any]:
+    """Where the kernels are: the library if there is one, else the program.
+
+    Args:
+        package: cargo's description of the package.
+
+    Raises:
+        SettingsError: There is no library, and it cannot be told which of several programs it is.
+    """
     targets: list[dict[str, Any]] = package["targets"]
     for target in targets:
         if (_LIBRARIES | {"proc-macro"}).intersection(target["kind"]):

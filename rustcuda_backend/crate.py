@@ -38,6 +38,7 @@ class Crate:
         device_only: Names of the packages written for cuda-oxide, whose host part is cut away: this one
             first, then those that it names by path; empty where it is written for us.
         linked: Crate names of those but the first.
+        program: The program that holds the kernels, where the package has no library; else empty.
     """
 
     directory: Path
@@ -52,6 +53,7 @@ class Crate:
     outside: tuple[str, ...] = ()
     device_only: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
+    program: str = ""
 
     @property
     def passes_directory(self) -> Path:
@@ -117,6 +119,40 @@ def load_crate(
         has_host_part=_has_host_part(metadata),
         cargo_arguments=arguments,
         outside=_outside(metadata, workspace),
+    )
+
+
+def load_crate_as_it_stands(
+    directory: Path, settings: Settings, toolchain: RustToolchain, environ: Mapping[str, str]
+) -> Crate:
+    """Asks cargo about a crate that is compiled for the host, with all that it names itself.
+
+    Also settles Cargo.lock, so that the passes can run side by side.
+
+    Raises:
+        CompileError: cargo refuses the crate; its own message whole.
+        SettingsError: It cannot be told what in it holds the kernels.
+    """
+    features = ("--features", ",".join(settings.features)) if settings.features else ()
+    arguments = (*_common_arguments(settings), *features)
+    metadata = _metadata(toolchain, directory, (*arguments, "--filter-platform", toolchain.host), environ)
+    workspace = Path(metadata["workspace_root"])
+    _check_lock(workspace)
+    package = _package_at(metadata, directory)
+    target = compatible.kernel_target(package)
+    name = str(target["name"]).replace("-", "_")
+    return Crate(
+        directory=directory,
+        package=package["name"],
+        name=name,
+        workspace=workspace,
+        target_directory=Path(metadata["target_directory"]),
+        graph=tuple(sorted({name, *_graph(metadata)})),
+        declares_no_std=_declares_no_std(Path(target["src_path"])),
+        has_host_part=_has_host_part(metadata),
+        cargo_arguments=arguments,
+        outside=_outside(metadata, workspace),
+        program=target["name"] if "bin" in target["kind"] else "",
     )
 
 

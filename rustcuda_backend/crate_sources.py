@@ -11,7 +11,10 @@ from rustcuda_backend.cargo_files import CONFIGS, above, is_lent, named_folders,
 from rustcuda_backend.errors import SettingsError
 
 # Files above a crate that its build reads, up to the project's folder.
-_CARGO_FILES = ("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", *CONFIGS)
+_CARGO_FILES = (
+    *("Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml", *CONFIGS),
+    ".cargo/cuda-oxide.toml",
+)
 _SKIPPED_FOLDERS = ("target", "__pycache__", "node_modules")
 # What makes a folder one that programs fill: cargo's and others' caches, virtual environments.
 _MARKS = ("CACHEDIR.TAG", "pyvenv.cfg")

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rustcuda_backend import cache, packer, process
+from rustcuda_backend import cache, machine, packer, process
 from rustcuda_backend.capability import KNOWN
 from rustcuda_backend.cubin import Cubin, kernel_names, parse_ptxas_report, read_capability, report_messages
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS, CudaVersion
@@ -124,6 +124,7 @@ def _refused(
         + (f", kernel {named}" if named else "")
         + f":\n{message.strip()}",
         where=str(keep),
+        hint=machine.hint_if_full(said),
     )
 
 

@@ -8,12 +8,14 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rustcuda_backend import cache, gpu, plan
+from rustcuda_backend import cache, doctor_oxide, gpu, plan
 from rustcuda_backend.capability import Capability, parse_list
+from rustcuda_backend.compilers import cuda_oxide
 from rustcuda_backend.crate import crate_directory
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.diagnosis import Line
+from rustcuda_backend.doctor_oxide import OxideLook
 from rustcuda_backend.doctor_tools import cargo_lines, cuda_lines, rust_lines, sysroot_line
 from rustcuda_backend.errors import RustcudaError
 from rustcuda_backend.plan import CapabilityList
@@ -43,14 +45,18 @@ def examine(
     settings = settings or Settings()
     tools_found, tools = cuda_lines(settings, project, environ, isolated=isolated)
     for each, directory in crates or [(settings, project)]:
-        rust_found, toolchain = rust_lines(each, directory, environ)
+        oxide = doctor_oxide.look(each, directory, tools.libdevice if tools else None, environ)
+        lines += oxide.lines
+        rust_found, toolchain = (
+            ([], oxide.toolchain) if oxide.applies else rust_lines(each, directory, environ)
+        )
         lines += [line for line in rust_found if line not in lines]
         if toolchain:
             own = [directory] if crates else []
             lines += [line for line in cargo_lines(toolchain, own, environ) if line not in lines]
-            lines += [sysroot_line(toolchain, tools)] if tools else []
+            lines += [sysroot_line(toolchain, tools)] if tools and not oxide.applies else []
         if crates:
-            lines += _capabilities(each, toolchain, tools, environ)
+            lines += _capabilities(each, toolchain, tools, oxide, environ)
     lines += [*tools_found, _cache(), *_gpus(settings, crates, environ), *_packages()]
     return list(dict.fromkeys(lines))
 
@@ -84,11 +90,18 @@ def _crates(project: Path, settings: Settings | None) -> tuple[list[tuple[Settin
 
 
 def _capabilities(
-    settings: Settings, toolchain: RustToolchain | None, tools: CudaTools | None, environ: Mapping[str, str]
+    settings: Settings,
+    toolchain: RustToolchain | None,
+    tools: CudaTools | None,
+    oxide: OxideLook,
+    environ: Mapping[str, str],
 ) -> Iterator[Line]:
     try:
         listed = plan.choose_capabilities(settings, environ)
-        warnings = plan.check_capabilities(listed, toolchain, tools) if toolchain and tools else []
+        stock = None if oxide.applies else toolchain
+        warnings = plan.check_capabilities(listed, stock, tools) if toolchain and tools else []
+        if oxide.llvm:
+            cuda_oxide.check_capabilities(oxide.llvm, listed.capabilities, listed.source)
     except RustcudaError as error:
         yield _problem("capabilities", error)
         return

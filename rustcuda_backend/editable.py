@@ -15,7 +15,7 @@ from typing import Any
 
 import filelock
 
-from rustcuda_backend import cache, pipeline, process
+from rustcuda_backend import cache, machine, pipeline, process
 from rustcuda_backend.crate_sources import source_files
 from rustcuda_backend.errors import RustcudaError, SettingsError
 from rustcuda_backend.generated import MARK, is_generated, write
@@ -174,16 +174,18 @@ def rebuild(record: _Editable, named: str) -> None:
             if place.settings.verbose:
                 report = Report(place.settings.verbose)
             build(project, [place], report)
-    except RustcudaError as error:
+    except (RustcudaError, OSError) as error:
+        told = machine.told(error, project) if isinstance(error, OSError) else error
+        if told is None:
+            raise
         said = report.lines if isinstance(report, _Kept) else []
-        text = "\n".join([f"{module} could not be built after a change of {named}", *said, str(error)])
+        text = "\n".join([f"{module} could not be built after a change of {named}", *said, str(told)])
         raise ImportError(text, name=module) from None
 
 
 @contextlib.contextmanager
 def _alone(key: str) -> Iterator[None]:
-    folder = cache.directory() / "editable"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = cache.kind_directory("editable")
     with filelock.FileLock(folder / f"{key}.lock"):
         os.environ[_Editable.guard] = key
         try:

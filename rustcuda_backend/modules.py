@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from keyword import iskeyword
 from pathlib import Path
 
 from rustcuda_backend.errors import SettingsError
@@ -60,10 +59,10 @@ def checked_module(module: str, packages: Sequence[str], where: str) -> str:
     """The setting `module`, if kernels can be generated there.
 
     Raises:
-        SettingsError: It is no dotted name, or its package is not part of the project.
+        SettingsError: It has no package, or one that is not part of the project.
     """
     package, _, _ = module.rpartition(".")
-    if not package or not all(part.isidentifier() and not iskeyword(part) for part in module.split(".")):
+    if not package:
         raise SettingsError(
             f"'{module}' is no module inside a package",
             where=where,

@@ -9,14 +9,13 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import cache, cuda, elf, plan, process, sysroot, toolchain_pin
+from rustcuda_backend import cache, cuda, elf, plan, preparation, process
 from rustcuda_backend.assembly import assembled
 from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Compiler, Pass
-from rustcuda_backend.compilers.nvptx import NvptxCompiler
 from rustcuda_backend.constants import ConstantSymbol
-from rustcuda_backend.crate import Crate, crate_directory, load_crate
+from rustcuda_backend.crate import crate_directory
 from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
@@ -27,8 +26,6 @@ from rustcuda_backend.loader.names import check_names, reserved_names
 from rustcuda_backend.plan import CapabilityList, Plan
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
-from rustcuda_backend.rust import RustToolchain, find_toolchain
-from rustcuda_backend.rustflags import user_rustflags
 from rustcuda_backend.settings import CONTAINERS, Settings
 from rustcuda_backend.signature import KernelSignature
 from rustcuda_backend.version import VERSION
@@ -128,27 +125,12 @@ def build(
         directory = crate_directory(project, settings)
         listed = plan.choose_capabilities(settings, environ, editable=editable)
         version = cuda_version(settings.cuda_version, where=settings.where("cuda_version"))
-        toolchain = find_toolchain(settings.toolchain, directory, environ)
-        tools = cuda.find_tools(version, ptxas=settings.ptxas, environ=environ)
-        if warning := toolchain_pin.overruled(toolchain, directory):
-            report.warn(warning)
-        for warning in plan.check_capabilities(listed, toolchain, tools):
-            report.warn(warning)
-        crate = load_crate(directory, settings, toolchain, {**environ, "RUSTC": str(toolchain.rustc)})
-        if crate.device_only:
-            report.note(
-                f"{crate.package} is written for cuda-oxide: its host part is cut away, "
-                "and stock rustc compiles the rest"
-            )
-        if crate.outside and "SOURCE_DATE_EPOCH" in environ:
-            report.warn(
-                f"the wheel depends on this folder's name, by {', '.join(crate.outside)}: crates that are "
-                f"outside the cargo workspace {crate.workspace}; put a workspace around all of them"
-            )
+        prepared = preparation.prepare(settings, directory, version, listed, report, environ)
+        crate, tools = prepared.crate, prepared.cuda
         work = plan.make_plan(listed, crate.passes_directory, settings, environ)
         count = f"{len(work.passes)} capabilities" if len(work.passes) > 1 else "one capability"
         report.note(f"{crate.package}: {count} from {listed.source}, {work.jobs} at a time")
-        compiler = _compiler(toolchain, tools, crate, settings, work, report, environ)
+        compiler = prepared.make(work.cargo_jobs)
         with alone_in(crate.passes_directory, report):
             images = _run_passes(work, compiler, tools, settings, report, crate.name if several else "")
         signatures = merge_signatures([image.ptx for image in images])
@@ -161,31 +143,8 @@ def build(
         loader = generate(_loader_content(module, signatures, images, tools, fatbin, settings.container))
         if several:
             report.note(f"{crate.package} in {module}:")
-        _closing_table(report, listed, images, toolchain, tools)
+        _closing_table(report, listed, images, prepared.why, compiler, tools)
         return Kernels(loader, fatbin, settings.container)
-
-
-def _compiler(
-    toolchain: RustToolchain,
-    tools: CudaTools,
-    crate: Crate,
-    settings: Settings,
-    work: Plan,
-    report: Report,
-    environ: Mapping[str, str],
-) -> Compiler:
-    if not sysroot.is_cached(toolchain, tools.libdevice):
-        report.note(f"making core for the GPU, once for rustc {toolchain.version} (half a minute)")
-    return NvptxCompiler(
-        toolchain,
-        sysroot.sysroot(toolchain, tools.libdevice),
-        crate,
-        settings,
-        user_rustflags(toolchain, crate.directory, environ, settings.cargo_args),
-        environ,
-        work.cargo_jobs,
-        report,
-    ).with_library()
 
 
 def _run_passes(
@@ -317,7 +276,8 @@ def _closing_table(
     report: Report,
     listed: CapabilityList,
     images: Sequence[Image],
-    toolchain: RustToolchain,
+    why: str,
+    compiler: Compiler,
     tools: CudaTools,
 ) -> None:
     rows = []
@@ -340,5 +300,7 @@ def _closing_table(
     header = ("capability", "image", "kernels", "registers", "spills (B)", "shared (B)", "driver from")
     report.table(header, rows)
     report.note(f"capabilities: {listed.source}")
-    report.note(f"rustc {toolchain.version} ({toolchain.rustc}; {toolchain.source})")
+    report.note(f"compiler: {why}")
+    for line in compiler.used():
+        report.note(line)
     report.note(f"ptxas {tools.ptxas_version} ({tools.ptxas}; {tools.source})")

@@ -90,8 +90,15 @@ def _listed(text: str, where: str, environ: Mapping[str, str]) -> CapabilityList
     return CapabilityList(capability.parse_list(present, where=source), source)
 
 
-def check_capabilities(listed: CapabilityList, toolchain: RustToolchain, tools: CudaTools) -> list[str]:
+def check_capabilities(
+    listed: CapabilityList, toolchain: RustToolchain | None, tools: CudaTools
+) -> list[str]:
     """Makes sure that compiler and ptxas know every capability, before the first pass.
+
+    Args:
+        listed: The capabilities.
+        toolchain: Stock rustc, if that compiles.
+        tools: NVIDIA's tools.
 
     Returns:
         Warnings.
@@ -99,9 +106,9 @@ def check_capabilities(listed: CapabilityList, toolchain: RustToolchain, tools: 
     Raises:
         CapabilityError: One is unknown to this rustc or this ptxas.
     """
-    known = target_cpus(toolchain)
+    known = target_cpus(toolchain) if toolchain else ()
     for item in listed.capabilities:
-        if item.sm not in known:
+        if toolchain and item.sm not in known:
             raise CapabilityError(
                 f"rustc {toolchain.version} does not know capability {item.name}",
                 where=listed.source,
@@ -129,10 +136,11 @@ def make_plan(
         environ: For MAX_JOBS and CARGO_BUILD_JOBS.
     """
     passes = tuple(Pass(item, directory / item.sm) for item in listed.capabilities)
-    cores = _most_jobs(settings, environ)
+    most = _most_jobs(settings, environ)
     memory = min(_free_memory(), cgroup.memory_left())
-    jobs = max(1, min(cores, len(passes), memory // _BYTES_PER_PASS))
-    return Plan(listed, passes, jobs, cargo_jobs=max(1, cores // jobs))
+    jobs = max(1, min(most, len(passes), memory // _BYTES_PER_PASS))
+    # cargo sets up as many rustc's as it is allowed, whether or not there is work for them.
+    return Plan(listed, passes, jobs, cargo_jobs=max(1, min(most, _cores()) // jobs))
 
 
 def _most_jobs(settings: Settings, environ: Mapping[str, str]) -> int:

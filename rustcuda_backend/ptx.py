@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rustcuda_backend import constants, launch_bounds, shared_memory
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError, SignatureError
-from rustcuda_backend.signature import KernelSignature, Parameter, parse_record
+from rustcuda_backend.signature import Extents, KernelSignature, Parameter, parse_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,9 @@ _PARAMETER = re.compile(
     rf"\.param\s+(?:\.align\s+\d+\s+)?\.(?P<type>\w+)\s+"
     rf"(?P<pointer>\.ptr\s+(?:\.[a-z]+\s+)?(?:\.align\s+\d+\s+)?)?{_NAME}(?:\[(?P<bytes>\d+)\])?"
 )
-_BOUND = re.compile(r"\.(?P<directive>maxntid|reqntid|minnctapersm)\s+(?P<numbers>\d+(?:\s*,\s*\d+)*)")
+_BOUND = re.compile(
+    r"\.(?P<directive>maxntid|reqntid|minnctapersm|reqnctapercluster)\s+(?P<numbers>\d+(?:\s*,\s*\d+)*)"
+)
 _MARKER = re.compile(
     rf"^(?:\.\w+\s+)*?\.global\s+\.align\s+\d+\s+\.b8\s+"
     rf"(?P<name>(?:{RECORD_PREFIX}|{CONSTANT_PREFIX}){_NAME})\[(?P<size>\d+)\](?:\s*=\s*\{{(?P<bytes>[^}}]*)\}})?;\n",
@@ -62,12 +64,16 @@ class PtxEntry:
         abi_bytes: Size in bytes of each parameter.
         types: PTX type of each: `"u32"`, `"ptr"`, or `"b8[]"` for a value that has no PTX type.
         launch_bounds: (most threads per block, fewest blocks per multiprocessor or 0), or None.
+        block: The only size of block that it can be launched with, or None.
+        cluster: Blocks of a cluster, or None.
     """
 
     name: str
     abi_bytes: tuple[int, ...]
     types: tuple[str, ...]
     launch_bounds: tuple[int, int] | None = None
+    block: Extents | None = None
+    cluster: Extents | None = None
 
 
 @dataclass(frozen=True)
@@ -168,16 +174,26 @@ def finish(
     )
 
 
-def _checked_version(raw: str, capability: Capability) -> str:
+def header(raw: str) -> tuple[str, str]:
+    """The PTX ISA version and the target that a PTX text names, e.g. `("8.0", "sm_90a")`.
+
+    Raises:
+        FormatError: It names none.
+    """
     target, version = _TARGET.search(raw), _VERSION.search(raw)
     if not target or not version:
         raise FormatError("the compiler's output is not PTX: it has no .version and .target")
-    if target[1] != capability.sm:
+    return version[1], target[1]
+
+
+def _checked_version(raw: str, capability: Capability) -> str:
+    version, target = header(raw)
+    if target != capability.sm:
         raise FormatError(
-            f"the PTX is for {target[1]}, but the pass is for {capability.sm}",
+            f"the PTX is for {target}, but the pass is for {capability.sm}",
             hint="remove target-cpu from your own RUSTFLAGS; capabilities come from the settings",
         )
-    return version[1]
+    return version
 
 
 def _entry(match: re.Match[str]) -> PtxEntry:
@@ -191,16 +207,23 @@ def _entry(match: re.Match[str]) -> PtxEntry:
         bits = int(re.sub(r"\D", "", parameter["type"]))
         sizes.append(int(parameter["bytes"] or bits // 8))
         types.append("ptr" if parameter["pointer"] else parameter["type"] + "[]" * bool(parameter["bytes"]))
-    return PtxEntry(match["name"], tuple(sizes), tuple(types), _bounds(match["directives"]))
+    found = {bound["directive"]: _extents(bound["numbers"]) for bound in _BOUND.finditer(match["directives"])}
+    block = found.get("reqntid")
+    threads = math.prod(found.get("maxntid", block or (0,)))
+    fewest, *_ = found.get("minnctapersm", (0,))
+    return PtxEntry(
+        match["name"],
+        tuple(sizes),
+        tuple(types),
+        (threads, fewest) if threads else None,
+        block,
+        found.get("reqnctapercluster"),
+    )
 
 
-def _bounds(directives: str) -> tuple[int, int] | None:
-    found = {
-        match["directive"]: math.prod(map(int, match["numbers"].split(",")))
-        for match in _BOUND.finditer(directives)
-    }
-    threads = found.get("maxntid", found.get("reqntid"))
-    return (threads, found.get("minnctapersm", 0)) if threads else None
+def _extents(numbers: str) -> Extents:
+    x, y, z = (*map(int, numbers.split(",")), 1, 1)[:3]
+    return x, y, z
 
 
 def _marker_bytes(match: re.Match[str]) -> bytes:
@@ -226,8 +249,8 @@ def _check_records(records: Mapping[str, KernelSignature], entries: tuple[PtxEnt
             )
         if not _fits(record, sizes[name]):
             raise SignatureError(
-                f"the recorded parameters take {_bytes(record.abi_bytes)} bytes, "
-                f"but those in the PTX take {_bytes(sizes[name])}",
+                f"the recorded parameters take {shown_bytes(record.abi_bytes)} bytes, "
+                f"but those in the PTX take {shown_bytes(sizes[name])}",
                 where=where,
                 hint="use the rustcuda-device crate that comes with this rustcuda-backend",
             )
@@ -243,7 +266,8 @@ def _fits(record: KernelSignature, sizes: tuple[int, ...]) -> bool:
     )
 
 
-def _bytes(sizes: tuple[int, ...]) -> str:
+def shown_bytes(sizes: tuple[int, ...]) -> str:
+    """Sizes for a message: `(8, 8, 4)`."""
     return "(" + ", ".join(map(str, sizes)) + ")"
 
 
@@ -252,7 +276,7 @@ def _signature(entry: PtxEntry, source: KernelSignature | None) -> KernelSignatu
         return replace(source, launch_bounds=source.launch_bounds or entry.launch_bounds)
     if source and _same_count(entry, source):
         return _described(entry, source)
-    parameters = tuple(_ptx_parameter(entry, index) for index in range(len(entry.types)))
+    parameters = tuple(read_parameter(entry, index) for index in range(len(entry.types)))
     doc = source.doc if source else ""
     return KernelSignature(entry.name, parameters, doc, entry.launch_bounds, source="ptx")
 
@@ -266,32 +290,38 @@ def _same_count(entry: PtxEntry, source: KernelSignature) -> bool:
 def _described(entry: PtxEntry, source: KernelSignature) -> KernelSignature:
     """The signature that rustdoc shows, with the PTX's types for the values that it tells no size of."""
     # rustc passes a slice as one parameter, cuda-oxide as two.
-    taken_apart = replace(source, parameters=tuple(map(_taken_apart, source.parameters)))
-    if taken_apart.abi_bytes == entry.abi_bytes:
-        source = taken_apart
+    apart = replace(source, parameters=tuple(map(taken_apart, source.parameters)))
+    if apart.abi_bytes == entry.abi_bytes:
+        source = apart
     sizes = tuple(
         known or actual for known, actual in itertools.zip_longest(source.abi_bytes, entry.abi_bytes)
     )
     if sizes != entry.abi_bytes:
         shown = ", ".join(f"{parameter.name}: {parameter.rust_type}" for parameter in source.parameters)
         raise SignatureError(
-            f"rustdoc shows the parameters ({shown}) of {_bytes(source.abi_bytes)} bytes, "
-            f"but those in the PTX take {_bytes(entry.abi_bytes)}",
+            f"rustdoc shows the parameters ({shown}) of {shown_bytes(source.abi_bytes)} bytes, "
+            f"but those in the PTX take {shown_bytes(entry.abi_bytes)}",
             where=f"kernel '{entry.name}'",
             hint="give the function the same parameters under cfg(doc) and cfg(not(doc))",
         )
     parameters = tuple(
-        _ptx_parameter(entry, index, parameter) if parameter.kind == "value" else parameter
+        read_parameter(entry, index, parameter) if parameter.kind == "value" else parameter
         for index, parameter in enumerate(source.parameters)
     )
     return replace(source, parameters=parameters, launch_bounds=entry.launch_bounds)
 
 
-def _taken_apart(parameter: Parameter) -> Parameter:
+def taken_apart(parameter: Parameter) -> Parameter:
+    """A parameter of rustdoc's as cuda-oxide and `#[kernel]` pass it: a slice as pointer and length."""
     return replace(parameter, kind="slice") if parameter.kind == "whole_slice" else parameter
 
 
-def _ptx_parameter(entry: PtxEntry, index: int, described: Parameter | None = None) -> Parameter:
+def read_parameter(entry: PtxEntry, index: int, described: Parameter | None = None) -> Parameter:
+    """One parameter as far as its PTX tells, with the name and type of the Rust one if they are known.
+
+    Raises:
+        SignatureError: It has no PTX type, as structs by value have none.
+    """
     name = described.name if described else f"arg{index}"
     rust_type = described.rust_type if described else ""
     ptx_type = entry.types[index]

@@ -164,7 +164,7 @@ def looks(setting: str, directory: Path, environ: Mapping[str, str]) -> Iterator
         ToolError: rustup does not have the toolchain that it is asked for.
     """
     for candidate in _candidates(setting, directory, environ):
-        toolchain = _inspect(candidate, directory, environ)
+        toolchain = inspect(candidate.rustc, candidate.source, directory, environ)
         where = (candidate.rustc, candidate.source, candidate.explicit)
         if isinstance(toolchain, str):
             yield Look(*where, None, toolchain)
@@ -222,10 +222,17 @@ def toolchain_file(directory: Path) -> Path | None:
     return None
 
 
-def _inspect(candidate: _Candidate, directory: Path, environ: Mapping[str, str]) -> RustToolchain | str:
-    """The toolchain behind a rustc, or why it cannot be asked."""
-    version = _output([candidate.rustc, "-vV"], directory, environ)
-    sysroot = _output([candidate.rustc, "--print", "sysroot"], directory, environ)
+def inspect(rustc: str, source: str, directory: Path, environ: Mapping[str, str]) -> RustToolchain | str:
+    """The toolchain behind a rustc, or why it cannot be asked; whether it fits is not looked at.
+
+    Args:
+        rustc: The program, which may be rustup's proxy.
+        source: Why it is looked at, for messages.
+        directory: The crate's folder.
+        environ: The environment.
+    """
+    version = _output([rustc, "-vV"], directory, environ)
+    sysroot = _output([rustc, "--print", "sysroot"], directory, environ)
     if isinstance(version, ToolError):
         return version.what
     if isinstance(sysroot, ToolError):
@@ -234,11 +241,9 @@ def _inspect(candidate: _Candidate, directory: Path, environ: Mapping[str, str])
     if "release" not in fields or "host" not in fields:
         return "it is no rustc: it does not answer -vV as one does"
     root = process.path(sysroot.strip())
-    real = shutil.which("rustc", path=str(root / "bin")) or candidate.rustc
+    real = shutil.which("rustc", path=str(root / "bin")) or rustc
     cargo = Path(real).with_name("cargo.exe" if os.name == "nt" else "cargo")
-    return RustToolchain(
-        Path(real), cargo, fields["release"], version, fields["host"], root, candidate.source
-    )
+    return RustToolchain(Path(real), cargo, fields["release"], version, fields["host"], root, source)
 
 
 def _output(argv: Sequence[str], directory: Path, environ: Mapping[str, str]) -> str | ToolError:

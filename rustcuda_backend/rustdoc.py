@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rustcuda_backend import process
 from rustcuda_backend.errors import FormatError, ToolError
@@ -33,6 +33,9 @@ FLAGS = (
     *("-Zunstable-options", "--output-format=json", "--document-private-items", "--document-hidden-items"),
     "--cap-lints=allow",
 )
+
+# Finds kernels in rustdoc's JSON.
+Finder: TypeAlias = "Callable[[Mapping[str, Any]], Iterable[KernelSignature]]"
 
 # Pointers to these carry a length or a vtable.
 _UNSIZED = ("slice", "dyn_trait")
@@ -69,15 +72,16 @@ def cfg_flags(rustflags: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"--{flag}={value}" for flag, value in joined)
 
 
-def describe(call: RustdocCall, report: Report) -> dict[str, KernelSignature]:
+def describe(call: RustdocCall, report: Report, find: Finder | None = None) -> dict[str, KernelSignature]:
     """The kernels of a crate as rustdoc knows them; none, with a warning, where it cannot be asked.
 
     Args:
         call: How to run rustdoc. It does not run if it has run for the same PTX before.
         report: Where the warning goes.
+        find: Finds the kernels in rustdoc's JSON; those of stock rustc by default.
     """
     try:
-        return signatures(_document(call, report))
+        return signatures(_document(call, report), find)
     except (ToolError, FormatError) as error:
         report.warn(
             "kernels without #[kernel] keep the names and types that their PTX tells "
@@ -114,13 +118,14 @@ def _run(call: RustdocCall, report: Report) -> None:
         raise ToolError(f"rustdoc failed: {errors[0] if errors else f'status {finished.returncode}'}")
 
 
-def signatures(document: Mapping[str, Any]) -> dict[str, KernelSignature]:
+def signatures(document: Mapping[str, Any], find: Finder | None = None) -> dict[str, KernelSignature]:
     """Reads the kernels that a crate defines, by the names that their PTX entries have.
 
     A parameter whose size only the PTX entry knows (a struct) is of kind `"value"`.
 
     Args:
         document: rustdoc's JSON of the crate, private items included.
+        find: Finds the kernels in it; those of stock rustc by default.
 
     Raises:
         FormatError: A format version that is not known.
@@ -129,25 +134,25 @@ def signatures(document: Mapping[str, Any]) -> dict[str, KernelSignature]:
     if version not in FORMAT_VERSIONS:
         known = f"{min(FORMAT_VERSIONS)} to {max(FORMAT_VERSIONS)}"
         raise FormatError(f"this rustdoc writes JSON of format {version}; known are {known}")
-    return {signature.name: signature for signature in _kernels(document)}
+    return {signature.name: signature for signature in (find or _kernels)(document)}
 
 
 def _kernels(document: Mapping[str, Any]) -> Iterator[KernelSignature]:
     for item in document["index"].values():
         match item:
             case {"inner": {"function": {"header": {"abi": {"Other": abi}}, "sig": {"inputs": inputs}}}}:
-                name = _exported_name(item)
+                name = exported_name(item)
                 # rustdoc keeps the quotes around the names of ABIs that it has no word for.
                 if name and abi.strip('"') == "ptx-kernel":
                     parameters = tuple(
-                        _parameter(_name(pattern, index), _resolved(rust_type, document, {}))
+                        parameter(parameter_name(pattern, index), resolved(rust_type, document, {}))
                         for index, (pattern, rust_type) in enumerate(inputs)
                     )
                     doc = (item["docs"] or "").strip()
                     yield KernelSignature(name, parameters, doc=doc, source="rustdoc")
 
 
-def _exported_name(item: Mapping[str, Any]) -> str:
+def exported_name(item: Mapping[str, Any]) -> str:
     """The symbol's name; empty if rustc makes one up, which nobody can launch by."""
     for attribute in item["attrs"]:
         match attribute:
@@ -158,14 +163,15 @@ def _exported_name(item: Mapping[str, Any]) -> str:
     return ""
 
 
-def _name(pattern: str, index: int) -> str:
+def parameter_name(pattern: str, index: int) -> str:
     """A parameter's name; a pattern such as `_` or `(a, b)` has none."""
     identifier = _IDENTIFIER.fullmatch(pattern)
     return identifier["name"] if identifier else f"arg{index}"
 
 
-def _parameter(name: str, rust_type: Mapping[str, Any]) -> Parameter:
-    text = _spelled(rust_type)
+def parameter(name: str, rust_type: Mapping[str, Any]) -> Parameter:
+    """A parameter by its type without aliases; of kind `"value"` where only the PTX tells its size."""
+    text = spelled(rust_type)
     match rust_type:
         case {"primitive": scalar} if scalar in SCALAR_BYTES:
             return Parameter(name, "scalar", scalar, rust_type=text)
@@ -188,7 +194,7 @@ def _is_sized(rust_type: Mapping[str, Any]) -> bool:
     return not any(kind in rust_type for kind in _UNSIZED) and rust_type.get("primitive") != "str"
 
 
-def _resolved(
+def resolved(
     rust_type: Mapping[str, Any], document: Mapping[str, Any], bound: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """A type without the aliases in it; `bound` has the types of the generics of the alias around it."""
@@ -199,12 +205,12 @@ def _resolved(
         case {"resolved_path": path}:
             return _alias(path, document, bound) or rust_type
         case {"slice": element}:
-            return {"slice": _resolved(element, document, bound)}
+            return {"slice": resolved(element, document, bound)}
         case {"tuple": elements}:
-            return {"tuple": [_resolved(element, document, bound) for element in elements]}
+            return {"tuple": [resolved(element, document, bound) for element in elements]}
         case {"raw_pointer": inner} | {"borrowed_ref": inner} | {"array": inner}:
             (kind,) = rust_type
-            return {kind: {**inner, "type": _resolved(inner["type"], document, bound)}}
+            return {kind: {**inner, "type": resolved(inner["type"], document, bound)}}
     return rust_type
 
 
@@ -214,43 +220,44 @@ def _alias(
     """What a path stands for, if it is an alias of this crate or of core::ffi."""
     match document["index"].get(str(path["id"])):
         case {"inner": {"type_alias": {"type": meant, "generics": {"params": params}}}}:
-            given = [_resolved(argument, document, bound) for argument in _type_arguments(path)]
+            given = [resolved(argument, document, bound) for argument in type_arguments(path)]
             types = [parameter for parameter in params if "type" in parameter["kind"]]
             meanings: dict[str, Any] = {}
             for index, parameter in enumerate(types):
                 default = parameter["kind"]["type"]["default"]
-                meaning = given[index] if index < len(given) else _resolved(default, document, meanings)
+                meaning = given[index] if index < len(given) else resolved(default, document, meanings)
                 meanings[parameter["name"]] = meaning
-            return _resolved(meant, document, meanings)
+            return resolved(meant, document, meanings)
     match document["paths"].get(str(path["id"])):
         case {"path": ["core", "ffi", *_, name]} if name in _C_TYPES:
             return {"primitive": _C_TYPES[name]}
     return None
 
 
-def _type_arguments(path: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def type_arguments(path: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The types in a path's `<…>`, without its lifetimes and constants."""
     match path:
         case {"args": {"angle_bracketed": {"args": arguments}}}:
             return [argument["type"] for argument in arguments if "type" in argument]
     return []
 
 
-def _spelled(rust_type: Mapping[str, Any]) -> str:
+def spelled(rust_type: Mapping[str, Any]) -> str:
     """A type in Rust syntax, for messages; `_` for what no kernel takes."""
     match rust_type:
         case {"primitive": name} | {"generic": name}:
             return str(name)
         case {"resolved_path": path}:
-            arguments = ", ".join(map(_spelled, _type_arguments(path)))
+            arguments = ", ".join(map(spelled, type_arguments(path)))
             return f"{path['path']}<{arguments}>" if arguments else str(path["path"])
         case {"raw_pointer": {"is_mutable": mutable, "type": pointee}}:
-            return f"*{'mut' if mutable else 'const'} {_spelled(pointee)}"
+            return f"*{'mut' if mutable else 'const'} {spelled(pointee)}"
         case {"borrowed_ref": {"is_mutable": mutable, "type": pointee}}:
-            return f"&{'mut ' if mutable else ''}{_spelled(pointee)}"
+            return f"&{'mut ' if mutable else ''}{spelled(pointee)}"
         case {"slice": element}:
-            return f"[{_spelled(element)}]"
+            return f"[{spelled(element)}]"
         case {"array": {"type": element, "len": length}}:
-            return f"[{_spelled(element)}; {length}]"
+            return f"[{spelled(element)}; {length}]"
         case {"tuple": elements}:
-            return f"({', '.join(map(_spelled, elements))})"
+            return f"({', '.join(map(spelled, elements))})"
     return "_"

@@ -1,4 +1,4 @@
-"""The user's own rustc flags for the GPU's target, found as cargo finds them.
+"""The user's own rustc flags for the target of a pass, found as cargo finds them.
 
 Passes set CARGO_ENCODED_RUSTFLAGS, which makes cargo ignore every other source, so we read these first.
 """
@@ -17,14 +17,14 @@ from typing import Any
 from rustcuda_backend import process
 from rustcuda_backend.rust import TARGET, RustToolchain
 
-_VARIABLE = f"CARGO_TARGET_{TARGET.upper().replace('-', '_')}_RUSTFLAGS"
-
 
 def user_rustflags(
     toolchain: RustToolchain,
     directory: Path,
     environ: Mapping[str, str],
     cargo_args: Sequence[str] = (),
+    *,
+    target: str = TARGET,
 ) -> tuple[str, ...]:
     """The flags that cargo itself would give to rustc for this crate.
 
@@ -40,13 +40,13 @@ def user_rustflags(
     files = _cargo_config(toolchain, directory, environ)
     overrides = _config_arguments(cargo_args)
     merged = _cargo_config(toolchain, directory, environ, overrides) if overrides else files
-    config = _Config(files, merged, environ)
+    config = _Config(files, merged, environ, target)
     flags = config.flags(frozenset())
     if not any(_is_conditional(condition) for condition in merged.get("target", {})):
         return flags
     # Flags may set cfgs, which decide about flags: cargo goes round twice at most, and so do we.
     for _ in range(2):
-        previous, flags = flags, config.flags(_target_cfg(toolchain, flags))
+        previous, flags = flags, config.flags(_target_cfg(toolchain, flags, target))
         if flags == previous:
             break
     return previous
@@ -59,11 +59,13 @@ class _Config:
     files: Mapping[str, Any]
     merged: Mapping[str, Any]
     environ: Mapping[str, str]
+    target: str
 
     def flags(self, facts: frozenset[str]) -> tuple[str, ...]:
         """What it says where these cfgs are set; without any, no condition holds."""
         of_files, tables = self.files.get("target", {}), self.merged.get("target", {})
-        flags = self._around_variable(of_files.get(TARGET, {}), tables.get(TARGET, {}), _VARIABLE)
+        variable = f"CARGO_TARGET_{self.target.upper().replace('-', '_')}_RUSTFLAGS"
+        flags = self._around_variable(of_files.get(self.target, {}), tables.get(self.target, {}), variable)
         for condition, table in sorted(tables.items()):
             if facts and _is_conditional(condition) and _holds(condition, facts):
                 flags += _flags(table)
@@ -108,9 +110,9 @@ def _flags(table: Mapping[str, Any]) -> list[str]:
     return flags.split() if isinstance(flags, str) else list(flags)
 
 
-def _target_cfg(toolchain: RustToolchain, flags: Sequence[str]) -> frozenset[str]:
+def _target_cfg(toolchain: RustToolchain, flags: Sequence[str], target: str) -> frozenset[str]:
     """What is set for the target under these flags, as `rustc --print cfg` says it; `true` always is."""
-    asked = ("--crate-name=___", "--print=cfg", f"--target={TARGET}")
+    asked = ("--crate-name=___", "--print=cfg", f"--target={target}")
     finished = process.run(
         [str(toolchain.rustc), *asked, *flags], env={**os.environ, **toolchain.bootstrap(["___"])}
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from rustcuda_backend import cache
+from rustcuda_backend import project_files
 from rustcuda_backend.capability import all_cfg_values
 from rustcuda_backend.device_crates import DEVICE_CRATE, device_version, lend_device_crate
 from rustcuda_backend.errors import SettingsError
@@ -65,7 +65,9 @@ def new(name: str, parent: Path) -> Scaffold:
             where=str(parent / f"{package}.py"),
             hint="choose another name",
         )
-    return Scaffold(folder, _whole_project(name, package))
+    files = _whole_project(name, package)
+    project_files.check(folder, files)
+    return Scaffold(folder, files)
 
 
 def here(folder: Path) -> Scaffold:
@@ -101,13 +103,18 @@ def write(scaffold: Scaffold) -> list[str]:
 
     Returns:
         What has been written, relative to the project.
+
+    Raises:
+        SettingsError: The machine does not let it write all; nothing is left then.
     """
-    for name, text in scaffold.files.items():
-        path = scaffold.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        cache.write_atomically(path, text.encode())
     crate = scaffold.folder / _CRATE
-    lend_device_crate(crate, crate)
+    # A project names its kernels only once they are there.
+    project_files.write(
+        scaffold.folder,
+        scaffold.files,
+        last="pyproject.toml",
+        before_last=lambda: lend_device_crate(crate, crate),
+    )
     return sorted(scaffold.files)
 
 
@@ -211,16 +218,16 @@ def _beside_what_is_there(
 ) -> Scaffold:
     source = folder / layout.source
     module_files = [source.with_name(f"{layout.package}.py"), source / f"{_MODULE}.py", source / _MODULE]
-    clash = next((path for path in module_files if path.exists()), None)
+    clash = next((path for path in module_files if os.path.lexists(path)), None)
     if clash:
         raise SettingsError(
             f"'{clash.name}' is where the package '{layout.package}' or its module '{_MODULE}' would go",
             where=str(clash),
             hint="rename it first",
         )
-    if (folder / _CRATE).exists():
+    if os.path.lexists(folder / _CRATE):
         raise SettingsError(
-            f"there is a folder '{_CRATE}' already",
+            f"there is a folder or file '{_CRATE}' already",
             where=str(folder / _CRATE),
             hint="rename it, or, if it is the kernel crate, write into pyproject.toml\n"
             f'[tool.rustcuda]\ncrate = "{_CRATE}"',
@@ -229,5 +236,8 @@ def _beside_what_is_there(
         # Whether a package of somebody's own is typed, they know best.
         files = {name: text for name, text in files.items() if not name.endswith("py.typed")}
     kept = [name for name in files if name != "pyproject.toml" and os.path.lexists(folder / name)]
+    project_files.check(folder, files)
+    if (folder / "pyproject.toml").exists():
+        project_files.check_edit(folder / "pyproject.toml")
     wanted = {name: text for name, text in files.items() if name not in kept}
     return Scaffold(folder, wanted, before, tuple(sorted(kept)))

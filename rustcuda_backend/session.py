@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import errno
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from rustcuda_backend import source_tree
+from rustcuda_backend import machine, source_tree
 from rustcuda_backend.errors import PREFIX, RustcudaError
 
 ConfigSettings: TypeAlias = "Mapping[str, str | list[str] | None]"
@@ -22,11 +22,8 @@ SETUPTOOLS_KEYS = ("--global-option", "--build-option", "editable_mode", "editab
 
 INTERRUPTED = 130
 
-# What the machine lacks rather than what we do wrong: space, rights, or the right kind of file.
-_ENVIRONMENT_ERRORS = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
-    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG),
-)
+# As setuptools says it: could not write to 'FILE': No space left on device
+_NAMED = re.compile(r"^error: could not [^']*'(.+)': ")
 
 
 @dataclass(frozen=True)
@@ -91,6 +88,36 @@ def open_session(config_settings: ConfigSettings | None) -> Iterator[Session]:
 
 
 @contextlib.contextmanager
+def setuptools_errors(*places: Path) -> Iterator[None]:
+    """Around calls of setuptools: tells what the machine lacks as this package does.
+
+    Args:
+        places: The folders that setuptools writes to.
+
+    Raises:
+        RustcudaError: The machine lacks something.
+    """
+    try:
+        yield
+    except SystemExit as ended:
+        # setuptools itself ends so, and leaves out which file it was.
+        cause = ended.__context__
+        while cause and not isinstance(cause, OSError):
+            cause = cause.__context__
+        if not (isinstance(ended.code, str) and isinstance(cause, OSError)):
+            raise
+        if named := _NAMED.search(ended.code):
+            cause.filename = cause.filename or named[1]
+        if told := machine.told(cause, *places):
+            raise told from None
+        raise
+    except OSError as error:
+        if told := machine.told(error, *places):
+            raise told from None
+        raise
+
+
+@contextlib.contextmanager
 def user_errors() -> Iterator[None]:
     """Prints what the user can mend and exits with status 1; Ctrl-C exits with 130.
 
@@ -102,9 +129,9 @@ def user_errors() -> Iterator[None]:
         print(error, file=sys.stderr, flush=True)
         raise SystemExit(1) from None
     except OSError as error:
-        if error.errno not in _ENVIRONMENT_ERRORS or not error.filename:
+        told = machine.told(error, Path.cwd())
+        if told is None:
             raise
-        told = RustcudaError(f"{(error.strerror or '').lower()}", where=str(error.filename))
         print(told, file=sys.stderr, flush=True)
         raise SystemExit(1) from None
     except KeyboardInterrupt:

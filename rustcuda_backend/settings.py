@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from keyword import kwlist
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,7 +38,13 @@ _OTHER_VARIABLES = (cache.DIRECTORY_VARIABLE, "RUSTCUDA_DRIVER")
 _INNER_VARIABLES = ("RUSTCUDA_REBUILDING", "RUSTCUDA_TEST_")
 
 # cargo's own rule. With the two that are left out it builds a crate's tests.
-_PROFILE = re.compile(r"(?!(?:test|bench)$)[A-Za-z0-9_-]+")
+_PROFILE = r"(?!(?:test|bench)$)[A-Za-z0-9_-]+"
+
+# Dotted identifiers, without words that Python gives a meaning, as `class` and `__init__`. Of letters beyond
+# ASCII `str.isidentifier` knows more.
+_IDENTIFIER = r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
+_TAKEN = rf"(?:.*\.)?(?:{'|'.join(kwlist)}|__[^.]*__)(?:\.|$)"
+_MODULE = rf"(?!{_TAKEN}){_IDENTIFIER}(?:\.{_IDENTIFIER})*"
 
 # The kinds of file that carry the kernels, and what their names end in.
 CONTAINERS = {"fatbin": ".fatbin", "elf": ".o"}
@@ -51,7 +58,10 @@ class Settings:
         "", "folder of the kernel crate, relative to pyproject.toml; the only one needed", of_crate=True
     )
     module: str = setting(
-        "", "dotted name of the generated module; `<package>.kernels_cuda` by default", of_crate=True
+        "",
+        "dotted name of the generated module; `<package>.kernels_cuda` by default",
+        pattern=f"(?:{_MODULE})?",
+        of_crate=True,
     )
     capabilities: tuple[str, ...] = setting(
         (),
@@ -61,10 +71,19 @@ class Settings:
     cuda_version: str = setting(
         DEFAULT_CUDA_VERSION, "CUDA release of ptxas and the packer", choices=tuple(CUDA_VERSIONS)
     )
-    compiler: str = setting("auto", "compiler of the crate", choices=("auto", "nvptx"))
+    compiler: str = setting(
+        "auto",
+        "compiler of the crate; `auto`: cuda-oxide where the crate depends on `cuda-device` and its backend "
+        "library is found, else stock rustc (`nvptx`)",
+        choices=("auto", "nvptx", "cuda-oxide"),
+    )
+    cuda_oxide_backend: str = setting(
+        "",
+        "cuda-oxide's `librustc_codegen_cuda.so`; else `CUDA_OXIDE_BACKEND`, then where cargo-oxide has it",
+    )
     toolchain: str = setting("", "Rust toolchain: a rustc, a toolchain's folder, or rustup's name for one")
     ptxas: str = setting("", "the ptxas to use; its toolkit gives the packer and libdevice as well")
-    profile: str = setting("release", "cargo profile")
+    profile: str = setting("release", "cargo profile", pattern=_PROFILE)
     features: tuple[str, ...] = setting((), "cargo features", of_crate=True)
     locked: bool = setting(False, "Cargo.lock must be there and up to date (`cargo --locked`)")
     offline: bool = setting(False, "cargo does not use the network (`cargo --offline`)")
@@ -285,15 +304,31 @@ def _check(settings: Settings, place: str) -> None:
             where=settings.origins.get("crate", f"{place} in pyproject.toml"),
             hint='name the folder of the kernel crate, e.g. crate = "kernels"',
         )
-    if not _PROFILE.fullmatch(settings.profile):
+    if not re.fullmatch(_PROFILE, settings.profile):
         raise SettingsError(
             f"'{settings.profile}' is no cargo profile that kernels can be built with",
             where=settings.where("profile"),
             hint="name one that cargo has, e.g. release",
         )
+    if settings.module:
+        check_module_name(settings.module, settings.where("module"))
     if "capabilities" in settings.origins and not "".join(settings.capabilities).strip(" ;,"):
         raise SettingsError(
             "the capability list is empty",
             where=settings.where("capabilities"),
             hint='name at least one, e.g. "8.0;9.0+PTX", or leave the setting out',
+        )
+
+
+def check_module_name(name: str, where: str) -> None:
+    """Checks that Python can import a module of a name.
+
+    Raises:
+        SettingsError: It is no dotted name, or has a part that Python gives a meaning, as `__init__`.
+    """
+    if not re.fullmatch(_MODULE, name) or not all(part.isidentifier() for part in name.split(".")):
+        raise SettingsError(
+            f"'{name}' is no name of a Python module",
+            where=where,
+            hint='name package and module, e.g. "mypackage.kernels_cuda"',
         )

@@ -16,8 +16,8 @@ from rustcuda_backend.settings_values import spelled
 
 FILE = Path(__file__).with_name("rustcuda.schema.json")
 
-# Settings that cannot be set to nothing.
-_NOT_EMPTY = ("crate", "capabilities")
+# What a setting that cannot be set to nothing has in it.
+_NOT_EMPTY = {"crate": ".", "capabilities": "[^ ;,]"}
 
 
 def tool_schema(_tool: str = "rustcuda") -> dict[str, Any]:
@@ -72,11 +72,16 @@ def _properties(fields: Mapping[str, dataclasses.Field[Any]]) -> dict[str, Any]:
 def _property(item: dataclasses.Field[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"description": item.metadata["help"]}
     default: Any = item.default
-    least, not_empty = item.metadata["least"], item.name in _NOT_EMPTY
-    text_type = {"type": "string", **({"minLength": 1} if not_empty else {})}
+    least, pattern = item.metadata["least"], item.metadata["pattern"]
+    text_type: dict[str, Any] = {"type": "string"}
+    if pattern:
+        text_type["pattern"] = f"^(?:{pattern})$"
+    list_type: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+    if item.name in _NOT_EMPTY:
+        text_type["pattern"] = _NOT_EMPTY[item.name]
+        list_type["contains"] = {"pattern": _NOT_EMPTY[item.name]}
     if isinstance(default, tuple):
-        some = {"minItems": 1} if not_empty else {}
-        return {**found, "anyOf": [text_type, {"type": "array", "items": {"type": "string"}, **some}]}
+        return {**found, "anyOf": [text_type, list_type]}
     if isinstance(default, bool):
         return {**found, "type": "boolean", "default": default}
     if isinstance(default, int):

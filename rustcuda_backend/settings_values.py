@@ -23,6 +23,7 @@ def setting(
     choices: Sequence[str] = (),
     arguments: bool = False,
     least: int = 0,
+    pattern: str = "",
     of_crate: bool = False,
 ) -> Any:
     """A field of the dataclass of settings.
@@ -33,6 +34,8 @@ def setting(
         choices: The values it can have, if not all.
         arguments: Whether text is split as a shell would, not at `;`.
         least: The least number it can be set to.
+        pattern: A regular expression, as JavaScript reads it too, that matches all of what a text can be;
+            one in a list, if it is a list.
         of_crate: Whether each of several crates can have its own.
     """
     metadata = {
@@ -40,6 +43,7 @@ def setting(
         "choices": tuple(choices),
         "arguments": arguments,
         "least": least,
+        "pattern": pattern,
         "of_crate": of_crate,
     }
     return field(default=default, metadata=metadata)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from keyword import iskeyword
 from pathlib import Path
 
 from rustcuda_backend import cache, pipeline
@@ -11,7 +10,7 @@ from rustcuda_backend.errors import RustcudaError, SettingsError
 from rustcuda_backend.generated import is_generated
 from rustcuda_backend.modules import place_of_module
 from rustcuda_backend.report import Report
-from rustcuda_backend.settings import CONTAINERS, CRATES, Settings
+from rustcuda_backend.settings import CONTAINERS, CRATES, Settings, check_module_name
 
 _DEFAULT_MODULE = "kernels_cuda"
 
@@ -72,8 +71,7 @@ def _modules(settings: Settings, module: str) -> list[tuple[str, Settings]]:
     for each in settings.of_each_crate():
         name = module or each.module or _DEFAULT_MODULE
         where = "--module" if module else place_of_module(each)
-        if not all(part.isidentifier() and not iskeyword(part) for part in name.split(".")):
-            raise SettingsError(f"'{name}' is no name of a Python module", where=where)
+        check_module_name(name, where)
         # All files go into one folder, and some file systems do not tell upper from lower case.
         other, _ = found.setdefault(_file_name(name).casefold(), (name, each))
         if found[_file_name(name).casefold()][1] is not each:

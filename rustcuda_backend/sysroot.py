@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-from rustcuda_backend import cache, process, rlib
+from rustcuda_backend import cache, machine, process, rlib
 from rustcuda_backend.errors import ToolError
 from rustcuda_backend.rust import TARGET, RustToolchain
 
@@ -117,7 +117,8 @@ def _compile_core(toolchain: RustToolchain, folder: Path) -> None:
         raise ToolError(
             f"core does not compile for {TARGET}:\n{finished.stderr.rstrip()}",
             where=f"{toolchain.rustc} ({toolchain.version})",
-            hint="install another Rust toolchain, or one with the target's libraries:\n"
+            hint=machine.hint_if_full(finished.stderr, folder)
+            or "install another Rust toolchain, or one with the target's libraries:\n"
             f"rustup target add {TARGET}",
         )
     for name in _LIBRARIES:
@@ -157,7 +158,9 @@ def _compile_memory(toolchain: RustToolchain, folder: Path) -> bytes:
     finished = process.run(argv, cwd=folder, env=clean_environment() | {"RUSTC_BOOTSTRAP": "1"})
     if not finished.ok:
         raise ToolError(
-            f"memcmp does not compile for {TARGET}:\n{finished.stderr.rstrip()}", where=str(toolchain.rustc)
+            f"memcmp does not compile for {TARGET}:\n{finished.stderr.rstrip()}",
+            where=str(toolchain.rustc),
+            hint=machine.hint_if_full(finished.stderr, folder),
         )
     data = output.read_bytes()
     output.unlink()
@@ -185,7 +188,8 @@ def _check(toolchain: RustToolchain, folder: Path) -> None:
             f"rustc {toolchain.version} does not link the sysroot for the GPU: "
             + (f"{', '.join(missing)} missing" if finished.ok else f"\n{finished.stderr.rstrip()}"),
             where=str(toolchain.rustc),
-            hint="use another version of Rust; 1.96 to 1.99 are known to work",
+            hint=machine.hint_if_full(finished.stderr, folder)
+            or "use another version of Rust; 1.96 to 1.99 are known to work",
         )
     output.unlink()
     output.with_suffix(".a").unlink()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from environments import Environment, made_once, make_links
 from loaders import loaded, make_loader, seam, stub_library  # noqa: F401
+from oxide_stand_ins import ferrum_ptx
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
 from rustcuda_backend import cuda
@@ -17,6 +18,9 @@ from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS
 from rustcuda_backend.rust import RustToolchain, find_toolchain
 from rustcuda_backend.sysroot import sysroot
+
+# How variables begin that steer cargo or cuda-oxide.
+STEERING = ("CARGO_BUILD_", "CARGO_TARGET_", "CARGO_ENCODED", "CUDA_OXIDE_")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,7 +35,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes away what would steer a build from the machine that runs the tests."""
     steering = ("TORCH_CUDA_ARCH_LIST", "CUDA_HOME", "CUDA_PATH", "RUSTFLAGS", "MAX_JOBS", "FORCE_COLOR")
     for variable in os.environ:
-        if variable in steering or variable.startswith(("CARGO_BUILD_", "CARGO_TARGET_", "CARGO_ENCODED")):
+        if variable in steering or variable.startswith(STEERING):
             monkeypatch.delenv(variable)
         if variable.startswith("RUSTCUDA_") and not variable.startswith(("RUSTCUDA_TEST_", "RUSTCUDA_CACHE")):
             monkeypatch.delenv(variable)
@@ -118,3 +122,9 @@ def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fresh(tmp_path: Path, links: Path) -> Environment:
     """A new virtual environment."""
     return Environment(tmp_path / "environment", links)
+
+
+@pytest.fixture(scope="session")
+def ferrum(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """PTX that cuda-oxide has made."""
+    return ferrum_ptx(tmp_path_factory.mktemp("ferrum"))

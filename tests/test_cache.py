@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rustcuda_backend import cache
-from rustcuda_backend.errors import RustcudaError
+from rustcuda_backend import cache, session
 
 
 @pytest.fixture(autouse=True)
@@ -123,12 +123,23 @@ def test_a_file_half_written_is_not_there(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "x").read_bytes() == b"old"
 
 
-def test_a_store_that_cannot_be_written_names_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda: cache.file("kind", "key", bytes), lambda: cache.folder("k", "k", print)]
+)
+def test_a_store_that_cannot_be_written_names_itself(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[], object],
+) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv(cache.DIRECTORY_VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(RustcudaError, match="cache folder cannot be written") as raised:
-        cache.file("kind", "key", lambda: b"")
-    assert cache.DIRECTORY_VARIABLE in raised.value.hint
+    with pytest.raises(SystemExit), session.user_errors():
+        make()
+    what, where, hint = capsys.readouterr().err.splitlines()
+    assert what.startswith("rustcuda: error: the cache folder cannot be written: ")
+    assert where.startswith(f"rustcuda:   where: {tmp_path / 'file'}")
+    assert hint == "rustcuda:   what to do: set RUSTCUDA_CACHE_DIR to a folder that can be written"
 
 
 FULL = """\
@@ -152,6 +163,7 @@ def test_a_disk_that_takes_no_more_is_named_with_the_file(tmp_path: Path) -> Non
     assert done.stderr.decode().splitlines() == [
         "rustcuda: error: file too large",
         f"rustcuda:   where: {tmp_path / 'x'}",
+        "rustcuda:   what to do: raise the limit of files' sizes (ulimit -f)",
     ]
     assert done.returncode == 1
     assert list(tmp_path.iterdir()) == []

@@ -232,6 +232,19 @@ class TestBuild:
             (["--module", "9lives"], "'9lives' is no name of a Python module", "--module"),
             (["--module", "a..b"], "'a..b' is no name of a Python module", "--module"),
             (["--module", "a.class"], "'a.class' is no name of a Python module", "--module"),
+            *(
+                (["--module", name], f"'{name}' is no name of a Python module", "--module")
+                for name in (
+                    "__init__",
+                    "x.__init__",
+                    "x.__main__",
+                    "__init__.x",
+                    "x.__pycache__",
+                    "x.",
+                    ".x",
+                    "x y",
+                )
+            ),
             (["--module", "../evil"], "'../evil' is no name of a Python module", "--module"),
             (["-C", "module=../evil"], "'../evil' is no name of a Python module", "-C module"),
             (["-C", "crate=../out"], "is outside the project", "-C crate"),

@@ -248,3 +248,8 @@ def test_lend_refuses(
     if "nothing says" in message:
         assert f"write into {project / 'kernels/.cargo/config.toml'}\n" in said
         assert f'rustcuda:     rustcuda-device = {{ path = "{DEVICE}" }}\n' in said
+
+
+def test_cuda_oxides_configuration_comes_along(make_project: MakeProject) -> None:
+    project = make_project(files={".cargo/cuda-oxide.toml": "", "kernels/.cargo/other.toml": ""})
+    assert Path(".cargo/cuda-oxide.toml") in source_files(project, "kernels")

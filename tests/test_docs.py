@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import os
 import re
 from pathlib import Path
@@ -15,7 +16,10 @@ from projects import MANIFEST, REPOSITORY
 from rustcuda_backend import fatbin, pipeline
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS
+from rustcuda_backend.loader import stub
+from rustcuda_backend.loader.runtime.attributes import _ATTRIBUTES
 from rustcuda_backend.loader.runtime.errors import _ERRORS
+from rustcuda_backend.loader.runtime.kernel import _Kernel
 from rustcuda_backend.pipeline import Kernels
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import SETTING_FIELDS, read_settings, read_table
@@ -81,7 +85,7 @@ def test_the_table_has_every_setting_in_its_three_spellings(generator: ModuleTyp
 
 def default_text(name: str) -> str:
     """A text that the setting takes."""
-    return SETTING_FIELDS[name].default or "8.0"
+    return SETTING_FIELDS[name].default or {"module": "p.k"}.get(name, "8.0")
 
 
 def test_the_script_says_what_is_stale_and_mends_it(
@@ -187,8 +191,49 @@ def test_the_tables_of_cuda_versions() -> None:
 
 def test_the_table_of_exceptions() -> None:
     listed = re.findall(r"^\| `(\w+)`.*\| .* \|$", README, re.MULTILINE)
-    bases = {"KernelError", "ArgumentsError"}
-    assert set(_ERRORS) - bases <= set(listed)
+    assert set(_ERRORS) - {"KernelError"} <= set(listed)
+    assert "derive from `KernelError`" in README
+
+
+LAUNCHING = (REPOSITORY / "docs/launching.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_launches_has_all_that_a_module_offers() -> None:
+    kernel_and_constant = inspect.getsource(stub).partition("class _KernelType")[2]
+    offered = re.findall(r"^    def ([a-z]\w*)\(", kernel_and_constant, re.MULTILINE)
+    assert {"launch", "attributes", "set"} <= set(offered)
+    launch = inspect.signature(_Kernel.launch).parameters
+    named = {*offered, *_ATTRIBUTES, *launch, "load", "unload"} - {"self"}
+    assert {name for name in named if not re.search(rf"[`.( ]{name}[`(, =)\n]", LAUNCHING)} == set()
+
+
+def test_the_page_of_launches_is_python() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", LAUNCHING, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    for text in blocks:
+        ast.parse(text)
+
+
+def test_the_samples_readme_has_all_its_functions_with_their_types() -> None:
+    sample = REPOSITORY / "sample_ext"
+    readme = (sample / "README.md").read_text(encoding="utf-8")
+    tree = ast.parse((sample / "src/sample_ext/__init__.py").read_text(encoding="utf-8"))
+    (names,) = (ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign))
+    rows = re.findall(r"^\| `(\w+)\(([\w, ]+)\)` \| ([\w, ]+) \|", readme, re.MULTILINE)
+    assert sorted(name for name, _, _ in rows) == sorted(names)
+    functions = ast.parse((sample / "src/sample_ext/functions.py").read_text(encoding="utf-8"))
+    defined = {node.name: node for node in functions.body if isinstance(node, ast.FunctionDef)}
+    for name, parameters, dtypes in rows:
+        assert [each.arg for each in defined[name].args.args] == parameters.split(", ")
+        said = ast.get_docstring(defined[name]) or ""
+        assert set(re.findall(r"\bb?f(?:16|32)\b", said)) == set(dtypes.split(", "))
+    kernels = (sample / "kernels/src").glob("*.rs")
+    marked = re.findall(
+        r"^#\[kernel(.*)\]$", "\n".join(each.read_text("utf-8") for each in kernels), re.MULTILINE
+    )
+    assert sum(max(1, len(re.findall(r"\bb?f\d\d\b", each))) for each in marked) == 11
+    for text in (README, readme, (sample / "pyproject.toml").read_text(encoding="utf-8")):
+        assert re.search(r"\beleven (?:GPU )?kernels\b", text, re.IGNORECASE)
 
 
 def headings(page: Path) -> set[str]:
@@ -200,7 +245,7 @@ def headings(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    prose = re.sub(r"^```.*?^```|^    .*?$", "", text, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```|^    .*?$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)]+)\)", prose):
         file, _, heading = target.partition("#")
         linked = page.parent / file if file else page

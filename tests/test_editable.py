@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from disks import read_only
 from projects import PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
 import rustcuda_backend as backend
@@ -250,6 +252,44 @@ def test_a_rebuild_where_the_settings_name_another_module(install: Callable[...,
         known.check({})
     (project / "some_package/kernels_cuda.py").write_text("# not ours\n", encoding="utf-8")
     with pytest.raises(ImportError, match="install again: pip install -e"):
+        known.check({})
+
+
+@pytest.mark.parametrize("kind", ["a file", "below a file", "read-only"])
+def test_a_rebuild_without_a_cache(install: Callable[..., Path], tmp_path: Path, kind: str) -> None:
+    project = install(settings=REBUILD)
+    change(project / "kernels/src/lib.rs")
+    place = tmp_path / "place"
+    folder = place / "cache" if kind == "below a file" else place
+    with contextlib.ExitStack() as stack:
+        if kind == "read-only":
+            place.mkdir()
+            stack.enter_context(read_only(place))
+        else:
+            place.touch()
+        status, _, said = python(project, RUSTCUDA_CACHE_DIR=str(folder))
+    assert status == 1
+    assert said.count("Traceback") == 1, "that of the import alone"
+    error = said.partition("ImportError: ")[2]
+    assert error.startswith(
+        "some_package.kernels_cuda could not be built after a change of kernels/src/lib.rs\n"
+    )
+    assert "rustcuda: error: the cache folder cannot be written: " in error
+    assert "what to do: set RUSTCUDA_CACHE_DIR to a folder that can be written" in error
+
+
+def test_a_fault_of_ours_in_a_rebuild_stays_one(
+    install: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = install(settings=REBUILD)
+    known = record(project)
+    change(project / "kernels/src/lib.rs")
+
+    def faulty(*_: object) -> None:
+        raise FileNotFoundError(2, "x", "y")
+
+    monkeypatch.setattr(editable, "build", faulty)
+    with pytest.raises(FileNotFoundError):
         known.check({})
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from cuda_wheels import cuobjdump
+from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 from projects import MakeProject
 
@@ -30,11 +33,32 @@ def test_the_section_holds_the_fatbin_at_the_offset(size: int) -> None:
     assert data[elf.OFFSET : elf.OFFSET + size] == fatbin
     read = ELFFile(io.BytesIO(data))
     assert (read.elfclass, read.little_endian, read["e_type"]) == (64, True, "ET_REL")
-    assert [section.name for section in read.iter_sections()] == ["", ".nv_fatbin", ".shstrtab"]
+    names = [section.name for section in read.iter_sections()]
+    assert names == ["", ".nv_fatbin", ".note.GNU-stack", ".shstrtab"]
+    stack = read.get_section_by_name(".note.GNU-stack")
+    assert (stack["sh_size"], stack["sh_flags"]) == (0, 0), "no executable stack"
     section = read.get_section_by_name(elf.SECTION)
     assert section.data() == fatbin
     assert section["sh_offset"] % section["sh_addralign"] == read["e_shoff"] % 8 == 0
-    assert len(data) == read["e_shoff"] + 3 * read["e_shentsize"]
+    assert len(data) == read["e_shoff"] + 4 * read["e_shentsize"]
+
+
+@pytest.mark.parametrize("options", [(), ("-shared",)])
+def test_what_is_linked_with_it_has_no_executable_stack(tmp_path: Path, options: tuple[str, ...]) -> None:
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if sys.platform != "linux" or not compiler:
+        pytest.skip("no C compiler for ELF")
+    fatbin = bytes(range(200))
+    (tmp_path / "kernels.o").write_bytes(elf.object_file(fatbin))
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    argv = [compiler, "-fPIC", *options, "main.c", "kernels.o", "-o", "linked"]
+    finished = process.run(argv, cwd=tmp_path)
+    assert finished.ok, finished.stderr
+    assert "executable stack" not in finished.stderr
+    read = ELFFile(io.BytesIO((tmp_path / "linked").read_bytes()))
+    (stack,) = (each for each in read.iter_segments() if each["p_type"] == "PT_GNU_STACK")
+    assert stack["p_flags"] == P_FLAGS.PF_R | P_FLAGS.PF_W
+    assert read.get_section_by_name(elf.SECTION).data() == fatbin
 
 
 def test_cuobjdump_reads_the_object_as_it_reads_the_fatbin(make_project: MakeProject, tmp_path: Path) -> None:

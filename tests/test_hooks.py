@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib.metadata
 import os
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 import setuptools.build_meta
+from disks import read_only, small
 from projects import MANIFEST, MakeProject
 from setuptools import Distribution
 
 import rustcuda_backend as backend
-from rustcuda_backend import process, session
+from rustcuda_backend import cache, process, session
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.session import ConfigSettings
 from rustcuda_backend.setuptools_command import COMMAND, BuildRustcuda
@@ -245,13 +248,12 @@ def test_a_module_that_somebody_wrote_is_not_overwritten(
 ) -> None:
     mine = project / "some_package/mine.py"
     mine.write_text("x = 1\n", encoding="utf-8")
-    for module in ("mine", "__init__"):
-        set_table(project, f'{KERNELS}module = "some_package.{module}"')
-        for build in (backend.build_wheel, backend.build_editable):
-            with pytest.raises(SystemExit) as raised:
-                build(str(tmp_path), ONE)
-            said = message_of(capfd, raised.value.code)
-            assert f"the module 'some_package.{module}' is already there" in said
+    set_table(project, f'{KERNELS}module = "some_package.mine"')
+    for build in (backend.build_wheel, backend.build_editable):
+        with pytest.raises(SystemExit) as raised:
+            build(str(tmp_path), ONE)
+        said = message_of(capfd, raised.value.code)
+        assert "the module 'some_package.mine' is already there" in said
     assert mine.read_text(encoding="utf-8") == "x = 1\n"
     assert not (project / "kernels/target").exists()
 
@@ -413,11 +415,17 @@ def test_outputs_are_known_before_anything_runs(
         (
             'packages = ["one"]',
             "one.not-a-name",
-            "'one.not-a-name' is no module inside a package",
+            "'one.not-a-name' is no name of a Python module",
             "mypackage.",
         ),
-        ('packages = ["one"]', "one.class", "'one.class' is no module inside a package", "mypackage."),
-        ('packages = ["one"]', "one.", "'one.' is no module inside a package", "mypackage."),
+        ('packages = ["one"]', "one.class", "'one.class' is no name of a Python module", "mypackage."),
+        (
+            'packages = ["one"]',
+            "one.__init__",
+            "'one.__init__' is no name of a Python module",
+            "mypackage.",
+        ),
+        ('packages = ["one"]', "one.", "'one.' is no name of a Python module", "mypackage."),
         (
             'packages = ["one"]',
             "two.kernels_cuda",
@@ -604,13 +612,102 @@ def test_what_the_machine_lacks_is_no_traceback(number: int, capsys: pytest.Capt
     with pytest.raises(SystemExit) as raised, session.user_errors():
         raise OSError(number, os.strerror(number), "/some/file")
     assert raised.value.code == 1
-    first, second = capsys.readouterr().err.splitlines()
+    first, second, *_ = capsys.readouterr().err.splitlines()
     assert first == f"rustcuda: error: {os.strerror(number).lower()}"
     assert second == "rustcuda:   where: /some/file"
 
 
-@pytest.mark.parametrize("fault", [OSError(errno.ENOENT, "x", "/some/file"), OSError(errno.ENOSPC, "x")])
+@pytest.mark.parametrize("fault", [OSError(errno.ENOENT, "x", "/some/file"), OSError(errno.EACCES, "x")])
 def test_other_faults_keep_their_traceback(fault: OSError) -> None:
     with pytest.raises(OSError, match="x") as raised, session.user_errors():
         raise fault
     assert raised.value is fault
+
+
+def without_room(project: Path, hook: str, out: Path, **variables: str) -> tuple[str, str]:
+    """What a front end hears of a hook that fails for the machine: where, and what to do."""
+    code = f"import rustcuda_backend as b; b.{hook}({str(out)!r}, {ONE!r})"
+    finished = process.run([sys.executable, "-c", code], cwd=project, env={**os.environ, **variables})
+    assert finished.returncode == 1
+    assert "Traceback" not in finished.stderr
+    lines = [line.removeprefix("rustcuda: ") for line in finished.stderr.splitlines()]
+    start = next(number for number, line in enumerate(lines) if line.startswith("  where: "))
+    hint = "\n".join(line.strip() for line in lines[start + 1 :])
+    return lines[start].removeprefix("  where: "), hint.removeprefix("what to do: ")
+
+
+HOOKS = ("build_wheel", "build_sdist")
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("size", [4096, 12288])
+def test_a_disk_without_room_for_what_is_built(
+    make_project: MakeProject, tmp_path: Path, hook: str, size: int
+) -> None:
+    project, out = (
+        make_project(files={"some_package/large.py": f"x = {os.urandom(9000)!r}\n"}),
+        tmp_path / "out",
+    )
+    with small(out, size):
+        where, hint = without_room(project, hook, out)
+        assert list(out.iterdir()) == []
+    assert Path(where).is_relative_to(out)
+    assert hint == f"make room on the disk that is mounted at {out}"
+
+
+@pytest.mark.parametrize("size", [4096, 32768])
+def test_a_disk_without_room_for_temporary_files(
+    make_project: MakeProject, tmp_path: Path, size: int
+) -> None:
+    project = make_project(files={"some_package/large.py": "x = 1\n" * 10000})
+    folder = tmp_path / "temporary"
+    with small(folder, size):
+        where, hint = without_room(project, "build_wheel", tmp_path, TMPDIR=str(folder))
+    assert Path(where).is_relative_to(folder)
+    expected = (
+        f"make room on the disk that is mounted at {folder},\nor set TMPDIR to a folder on another disk"
+    )
+    assert hint == expected
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_project_on_a_full_disk(make_project: MakeProject, tmp_path: Path, hook: str) -> None:
+    (tmp_path / "x").mkdir()
+    project = tmp_path / "project"
+    with small(project, 1 << 17):
+        make_project()
+        (project / "x").write_bytes(b"")
+        with contextlib.suppress(OSError), (project / "full").open("wb", buffering=0) as stream:
+            while stream.write(bytes(512)):
+                pass
+        where, hint = without_room(project, hook, tmp_path / "x")
+    assert Path(where).is_relative_to(project)
+    assert hint == f"make room on the disk that is mounted at {project}"
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_folder_that_cannot_be_written(make_project: MakeProject, tmp_path: Path, hook: str) -> None:
+    project = make_project()
+    (tmp_path / "out").mkdir()
+    with read_only(tmp_path / "out"):
+        where, hint = without_room(project, hook, tmp_path / "out")
+    assert Path(where).is_relative_to(tmp_path / "out")
+    assert hint == f"make {tmp_path / 'out'} writable, or name another folder"
+
+
+def test_a_cache_on_a_full_disk(make_project: MakeProject, tmp_path: Path) -> None:
+    with small(tmp_path / "cache", 1 << 16):
+        variables = {cache.DIRECTORY_VARIABLE: str(tmp_path / "cache")}
+        _, hint = without_room(make_project(), "build_wheel", tmp_path, **variables)
+    first, second = hint.splitlines()
+    assert first == f"make room on the disk that is mounted at {tmp_path / 'cache'},"
+    assert second == "or set RUSTCUDA_CACHE_DIR to a folder on another disk"
+
+
+@pytest.mark.parametrize("size", [4096, 1 << 15, 1 << 17])
+def test_a_target_folder_on_a_full_disk(make_project: MakeProject, tmp_path: Path, size: int) -> None:
+    project = make_project()
+    target = project / "kernels/target"
+    with small(target, size):
+        _, hint = without_room(project, "build_wheel", tmp_path)
+    assert hint == f"make room on the disk that is mounted at {target}"

@@ -485,6 +485,17 @@ def test_arguments_that_cargo_does_not_take(make_project: MakeProject, arguments
     assert error.hint == f"cargo also gets cargo-args, from [tool.rustcuda] cargo-args: {' '.join(arguments)}"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--help"], "Usage: cargo"), (["--version"], "cargo "), (["--nonsense"], "unexpected")],
+)
+def test_what_cargo_says_instead_of_compiling_is_shown(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    failing(make_project(settings=f"cargo-args = {arguments}"), CompileError)
+    assert said in capfd.readouterr().err
+
+
 def test_a_crate_without_kernels(make_project: MakeProject) -> None:
     error = failing(make_project(PLAIN_HEAD), CompileError)
     assert error.what == "the crate 'some-kernels' has no kernels (capability 8.0)"

@@ -117,6 +117,8 @@ def test_jobs_are_bounded_by_passes_cores_and_memory(monkeypatch: pytest.MonkeyP
     assert plan_of(8, {"MAX_JOBS": "3"}) == (3, 1)
     assert plan_of(8, {"CARGO_BUILD_JOBS": "2", "MAX_JOBS": "3"}) == (2, 1)
     assert plan_of(8, {"MAX_JOBS": "3"}, jobs=5) == (5, 1)
+    for count, shared in ((1, (1, 8)), (4, (4, 2)), (8, (8, 1))):
+        assert plan_of(count, {}, jobs=10**9) == plan_of(count, {}, jobs=10**30) == shared
     monkeypatch.setattr(plan, "_free_memory", lambda: 2 << 30)
     assert plan_of(8, {}) == (2, 4)
     monkeypatch.setattr(plan, "_free_memory", lambda: 1 << 20)

@@ -132,7 +132,7 @@ MISTAKES = [
     ("[tool.rustcuda]\ncrat = 'kernels'\n", "unknown setting 'crat'", HOOKS),
     ("[tool.rustcuda]\ncrate = '..'\n", "the crate '..' is outside the project", HOOKS),
     ("[tool.rustcuda]\ncrate = 'nowhere'\n", "there is no crate in 'nowhere'", HOOKS),
-    (TABLE + "module = 'some_package.class'\n", "'some_package.class' is no module", BUILDS),
+    (TABLE + "module = 'some_package.class'\n", "'some_package.class' is no name of a Python module", BUILDS),
     (TABLE + "module = 'some_package.native'\n", "the module 'some_package.native' is already there", BUILDS),
     (TABLE + "features = ['unknown']\n", "cargo cannot read the kernel crate", BUILDS),
 ]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import socket
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from disks import read_only
 from projects import MANIFEST, MakeProject
 
 from rustcuda_backend import process, session, source_tree
@@ -28,30 +27,6 @@ version = 4
 name = "some-kernels"
 version = "0.1.0"
 """
-
-
-@contextlib.contextmanager
-def read_only(tree: Path) -> Iterator[None]:
-    """Takes away the permission to write, from root by a read-only mount."""
-    if os.name != "posix":
-        pytest.skip("Windows has no folders that cannot be written")
-    if os.geteuid() != 0:
-        folders = [tree, *(path for path in tree.rglob("*") if path.is_dir())]
-        for folder in folders:
-            folder.chmod(0o555)
-        try:
-            yield
-        finally:
-            for folder in folders:
-                folder.chmod(0o755)
-        return
-    mount, umount = shutil.which("mount"), shutil.which("umount")
-    if not (mount and umount and process.run([mount, "-o", "ro,bind", tree, tree]).ok):
-        pytest.skip("root cannot mount here")
-    try:
-        yield
-    finally:
-        assert process.run([umount, tree]).ok
 
 
 def run_hook(project: Path, hook: str, out: Path, **variables: str) -> tuple[int, str]:

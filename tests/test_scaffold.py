@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import os
 import pty
 import re
 import shutil
+import stat
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from disks import read_only
 from projects import REPOSITORY
 
 import rustcuda_backend as backend
-from rustcuda_backend import cli, process, pyproject_edit
+from rustcuda_backend import cache, cli, process, pyproject_edit, scaffold
 from rustcuda_backend.capability import all_cfg_values
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.package_names import package_name
@@ -304,7 +308,7 @@ def test_which_package_the_kernels_go_into(capfd: pytest.CaptureFixture[str]) ->
     [
         ({"src/mine.py": ""}, "'mine.py' is where the package 'mine' or its module 'kernels_cuda' would go"),
         ({"mine/__init__.py": "", "mine/kernels_cuda.py": ""}, "'kernels_cuda.py' is where the package"),
-        ({"kernels/x": ""}, "there is a folder 'kernels' already"),
+        ({"kernels/x": ""}, "there is a folder or file 'kernels' already"),
         ({"pyproject.toml": "x = "}, "pyproject.toml is not valid TOML"),
         (
             {"pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "hatchling.build"\n'},
@@ -467,6 +471,144 @@ def test_line_ends_stay_as_they_are(capfd: pytest.CaptureFixture[str], ends: lis
         assert f"{line}{end}".encode() in written
     assert written.count(b"\r\n") in (written.count(b"\n"), 1)
     assert '-name = "mine"' not in capfd.readouterr().out
+
+
+# All that `init --here` writes into the project of `PYPROJECT`, in the order of writing.
+ADDED = sorted(scaffold.new("mine", Path("/nowhere")).files, key=lambda name: name == "pyproject.toml")
+FOLDERS = sorted({place.as_posix() for name in ADDED for place in Path(name).parents} - {"."})
+
+
+def tree(folder: Path) -> dict[str, tuple[int, bytes | str | None]]:
+    """Everything in a folder: modes, and contents or where links lead."""
+    found: dict[str, tuple[int, bytes | str | None]] = {}
+    for path in sorted(folder.rglob("*")):
+        content = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+        found[path.relative_to(folder).as_posix()] = path.lstat().st_mode, content
+    return found
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["beside a pyproject", "without one"])
+@pytest.mark.parametrize("obstacle", ["link", "file"])
+@pytest.mark.parametrize("place", FOLDERS)
+def test_what_is_in_the_place_of_a_folder(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    obstacle: str,
+    here: bool,
+) -> None:
+    Path("mine").mkdir()
+    monkeypatch.chdir("mine")
+    if here:
+        existing({"pyproject.toml": PYPROJECT})
+    Path(place).parent.mkdir(parents=True, exist_ok=True)
+    if obstacle == "link":
+        Path(place).symlink_to("nowhere")
+    else:
+        Path(place).write_text("mine", encoding="utf-8")
+    before = tree(Path())
+    refused(capfd, "--here", "--yes")
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize("obstacle", ["link", "folder"])
+@pytest.mark.parametrize("name", [name for name in ADDED if not name.endswith("py.typed")])
+def test_what_is_in_the_place_of_a_file(capfd: pytest.CaptureFixture[str], name: str, obstacle: str) -> None:
+    existing({"setup.cfg": "[metadata]\nname = mine\n"})
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    if obstacle == "link":
+        Path(name).symlink_to("nowhere")
+    else:
+        Path(name).mkdir()
+    before = tree(Path())
+    said = refused(capfd, "--here", "--yes")
+    assert name.startswith("kernels/") or f"where the file '{name}' goes" in said
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize("place", [".", "tests", "src/mine", ".github", "target"])
+def test_places_that_cannot_be_written(capfd: pytest.CaptureFixture[str], place: str) -> None:
+    existing({"pyproject.toml": PYPROJECT, "src/mine/__init__.py": "", "target/pyproject.toml": PYPROJECT})
+    Path(place).mkdir(parents=True, exist_ok=True)
+    if place == "target":
+        Path("pyproject.toml").unlink()
+        Path("pyproject.toml").symlink_to("target/pyproject.toml")
+    before = tree(Path())
+    with read_only(Path(place)):
+        said = refused(capfd, "--here", "--yes")
+    assert "cannot be written" in said
+    assert str(Path(place).resolve()) in said
+    assert tree(Path()) == before
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "no space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("arguments", [["mine"], ["--here", "--yes"]])
+@pytest.mark.parametrize("number", range(len(ADDED) + 1))
+def test_nothing_is_left_where_writing_fails(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    arguments: list[str],
+    fault: BaseException,
+) -> None:
+    if "--here" in arguments:
+        existing({"pyproject.toml": PYPROJECT, "tests/test_mine.py": ""})
+    before = tree(Path())
+    write, written = cache.write_atomically, []
+
+    def failing(path: Path, data: bytes, **options: Any) -> None:
+        # Lending writes a file of its own.
+        if len(written) == number:
+            raise fault
+        written.append(path)
+        write(path, data, **options)
+
+    monkeypatch.setattr(cache, "write_atomically", failing)
+    with pytest.raises(SystemExit) as raised:
+        init(*arguments)
+    assert len(written) == number
+    assert raised.value.code == (1 if isinstance(fault, OSError) else 130)
+    assert ("nothing has been changed" in capfd.readouterr().err) == isinstance(fault, OSError)
+    assert tree(Path()) == before
+
+
+def test_pyproject_is_written_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    existing({"pyproject.toml": PYPROJECT})
+    write, written = cache.write_atomically, []
+
+    def noting(path: Path, data: bytes, **options: Any) -> None:
+        written.append(path.name)
+        write(path, data, **options)
+
+    monkeypatch.setattr(cache, "write_atomically", noting)
+    assert init("--here", "--yes") == 0
+    assert written.index("pyproject.toml") == len(written) - 1
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664])
+@pytest.mark.parametrize("target", ["", "config/real.toml", "../real.toml", "other/link.toml"])
+def test_a_link_stays_one_and_modes_stay(target: str, mode: int) -> None:
+    (Path("..") / ".git").mkdir()
+    existing({target or "pyproject.toml": PYPROJECT})
+    real = Path(target or "pyproject.toml").resolve()
+    if target == "other/link.toml":
+        real = real.rename("real.toml").resolve()
+        Path(target).symlink_to("../real.toml")
+    real.chmod(mode)
+    if target:
+        Path("pyproject.toml").symlink_to(target)
+    assert init("--here", "--yes") == 0
+    assert Path("pyproject.toml").is_symlink() == bool(target)
+    assert "[tool.rustcuda]" in real.read_text(encoding="utf-8")
+    assert stat.S_IMODE(real.stat().st_mode) == mode
+
+
+def test_a_link_out_of_the_project_is_not_followed(capfd: pytest.CaptureFixture[str]) -> None:
+    existing({"../other/pyproject.toml": PYPROJECT})
+    Path("pyproject.toml").symlink_to("../other/pyproject.toml")
+    said = refused(capfd, "--here", "--yes")
+    assert "pyproject.toml is a link to a file outside of this project" in said
+    assert Path("pyproject.toml").read_text(encoding="utf-8") == PYPROJECT
 
 
 def test_a_pyproject_that_is_not_utf_8(capfd: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,17 @@ TABLES: list[tuple[dict[str, Any], bool]] = [
     ({"features": [1]}, False),
     ({"capabilities": []}, False),
     ({"capabilities": ""}, False),
+    ({"capabilities": " ; ,"}, False),
+    ({"capabilities": ["", ";"]}, False),
+    ({"capabilities": ["", "8.0"]}, True),
+    *(({"profile": name}, True) for name in ("release", "my-profile", "tests", "a_1")),
+    *(({"profile": name}, False) for name in ("", "test", "bench", "a b", "a.b", "ä")),
+    *(
+        ({"module": name}, True)
+        for name in ("", "a", "a.b", "_a.b1", "ä.ö", "classes.k", "a.__b", "a.init__")
+    ),
+    *(({"module": name}, False) for name in ("a..b", ".a", "a.", "a-b", "a.1b", "a b", "a.class", "None.a")),
+    *(({"module": name}, False) for name in ("__init__", "a.__init__", "__main__.a", "a/b", "a[0]", "`")),
     ({"editable": {"rebuilds": True}}, False),
     ({"editable": True}, False),
 ]

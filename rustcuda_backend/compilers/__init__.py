@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,9 @@ class Pass:
 class Compiler(Protocol):
     """A compiler that can run passes, several at once."""
 
+    def used(self) -> Sequence[str]:
+        """What it is made of, a line each, for the end of a build."""
+
     def worth_sharing(self, passes: Sequence[Pass]) -> bool:
         """Whether the first pass would make things for the host that the others can take over."""
 
@@ -41,3 +45,24 @@ class Compiler(Protocol):
             CompileError: The crate does not compile, or has no kernels.
             SignatureError: A kernel cannot be launched from Python.
         """
+
+
+def lacks_host_part(passes: Sequence[Pass]) -> bool:
+    """Whether none of the passes has ever run, so that what each makes for the host is not there."""
+    return not any(item.directory.is_dir() for item in passes)
+
+
+def copy_host_part(first: Pass, others: Sequence[Pass], target: str) -> None:
+    """Copies what a finished pass has made for the host into the folders of others.
+
+    cargo finds the copies fresh: times are kept, and nothing made for the host depends on the
+    capability. Copies, not links: cargo writes into the files it finds.
+
+    Args:
+        first: The finished pass.
+        others: Passes that have not run.
+        target: The target triple of the passes, whose part of the folder is the pass's own.
+    """
+    ignored = shutil.ignore_patterns(target, "*.ptx", "*.ptx-of", ".rustcuda-ptx")
+    for other in others:
+        shutil.copytree(first.directory, other.directory, symlinks=True, ignore=ignored)

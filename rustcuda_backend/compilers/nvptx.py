@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from rustcuda_backend import cargo_failure, compatible, device_library, process, ptx, rustdoc
 from rustcuda_backend.capability import Capability, all_cfg_values
-from rustcuda_backend.compilers import Pass
+from rustcuda_backend.compilers import Pass, copy_host_part, lacks_host_part
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.device_crates import make_ignored
 from rustcuda_backend.device_library import DeviceLibrary
@@ -25,6 +25,9 @@ from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
 from rustcuda_backend.rustdoc import RustdocCall
 from rustcuda_backend.settings import Settings
 from rustcuda_backend.signature import KernelSignature
+
+# How the lines begin that cargo writes for programs.
+_MESSAGE = '{"reason":'
 
 # rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
@@ -70,19 +73,17 @@ class NvptxCompiler:
         library = device_library.find(self.toolchain, self.crate.directory, arguments, environ)
         return dataclasses.replace(self, library=library)
 
+    def used(self) -> Sequence[str]:
+        """See `Compiler.used`."""
+        return (f"rustc {self.toolchain.version} ({self.toolchain.rustc}; {self.toolchain.source})",)
+
     def worth_sharing(self, passes: Sequence[Pass]) -> bool:
-        """See `Compiler.worth_sharing`; only passes that have never run lack their host part."""
-        return self.crate.has_host_part and not any(item.directory.is_dir() for item in passes)
+        """See `Compiler.worth_sharing`."""
+        return self.crate.has_host_part and lacks_host_part(passes)
 
     def share(self, first: Pass, others: Sequence[Pass]) -> None:
-        """See `Compiler.share`.
-
-        cargo finds the copies fresh: times are kept, and nothing made for the host depends on the
-        capability. Copies, not links: cargo writes into the files it finds.
-        """
-        ignored = shutil.ignore_patterns(TARGET, "*.ptx")
-        for other in others:
-            shutil.copytree(first.directory, other.directory, symlinks=True, ignore=ignored)
+        """See `Compiler.share`."""
+        copy_host_part(first, others, TARGET)
 
     def compile(self, build_pass: Pass) -> PtxModule:
         """Runs one pass; see `Compiler.compile`."""
@@ -131,7 +132,9 @@ class NvptxCompiler:
             message for message in messages if message["reason"] == "compiler-artifact"
         ]
         if not any(map(_is_library, artifacts)):
-            # As with --help among the arguments.
+            # As with --help among the arguments, which cargo answers there.
+            plain = [line for line in finished.stdout.splitlines() if not line.startswith(_MESSAGE)]
+            self.report.once("\n".join(plain) or finished.stderr)
             raise cargo_failure.of_pass("", build_pass.capability, self.crate, self.settings)
         return artifacts
 
@@ -309,7 +312,7 @@ def _ptx_feature(capability: Capability) -> str:
 
 def _messages(stdout: str) -> list[dict[str, Any]]:
     """cargo's messages: lines of JSON, among what build scripts and macros may print."""
-    return [json.loads(line) for line in stdout.splitlines() if line.startswith('{"reason":')]
+    return [json.loads(line) for line in stdout.splitlines() if line.startswith(_MESSAGE)]
 
 
 def _is_library(artifact: Artifact) -> bool:

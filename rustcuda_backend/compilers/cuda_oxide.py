@@ -1,0 +1,384 @@
+"""cuda-oxide as compiler: cargo with rustc's backend for GPUs, one call for each pass.
+
+cargo is called directly, not `cargo oxide`, which touches sources and fetches what it lacks.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rustcuda_backend import cache, cargo_failure, oxide_failure, oxide_kernels, process, ptx, rustdoc
+from rustcuda_backend.capability import Capability, all_cfg_values
+from rustcuda_backend.compilers import Pass, copy_host_part, lacks_host_part
+from rustcuda_backend.crate import Crate
+from rustcuda_backend.device_crates import make_ignored
+from rustcuda_backend.errors import CapabilityError, CompileError
+from rustcuda_backend.oxide_tools import BACKEND_VARIABLE, LLVM_VARIABLES, LlvmTools, OxideTools
+from rustcuda_backend.ptx import PtxModule
+from rustcuda_backend.report import Report
+from rustcuda_backend.rustdoc import RustdocCall
+from rustcuda_backend.settings import Settings
+from rustcuda_backend.signature import KernelSignature
+
+# One of cargo's messages `compiler-artifact`.
+Artifact: TypeAlias = "Mapping[str, Any]"
+
+# How the lines begin that cargo writes for programs.
+_MESSAGE = '{"reason":'
+
+# Of cuda-oxide's variables, what a user may set: what is printed, and two that decide the code. Of many
+# others the mere presence counts, and each has a setting here.
+_PRINTING = tuple(f"CUDA_OXIDE_{name}" for name in ("VERBOSE", "SHOW_RUSTC_MIR", "DUMP_MIR", "DUMP_LLVM"))
+_DECIDING = ("CUDA_OXIDE_MIR_PASSES", "CUDA_OXIDE_UNCHECKED_INDEXING")
+_FINDING = (BACKEND_VARIABLE, "CUDA_OXIDE_LIBDEVICE", *LLVM_VARIABLES)
+
+# Only LLVM 22 writes PTX for these.
+_NEED_LLVM_22 = ((8, 8), (11, 0))
+
+
+@dataclass(frozen=True)
+class CudaOxideCompiler:
+    """Runs passes with cuda-oxide.
+
+    Attributes:
+        tools: The backend library, its Rust toolchain, LLVM's tools and libdevice.
+        crate: The kernel crate.
+        settings: The project's settings.
+        rustflags: The user's own flags, which come before ours.
+        environ: The environment for cargo.
+        cargo_jobs: How many rustc's each pass may run at once.
+        report: Where messages go.
+    """
+
+    tools: OxideTools
+    crate: Crate
+    settings: Settings
+    rustflags: tuple[str, ...]
+    environ: Mapping[str, str]
+    cargo_jobs: int
+    report: Report
+
+    def used(self) -> Sequence[str]:
+        """See `Compiler.used`."""
+        tools = self.tools
+        return (
+            f"cuda-oxide {tools.backend.library} ({tools.backend.source})",
+            f"rustc {tools.toolchain.version} ({tools.toolchain.rustc}; {tools.toolchain.source})",
+            f"LLVM {tools.llvm.version} ({tools.llvm.llc}; {tools.llvm.source})",
+        )
+
+    def worth_sharing(self, passes: Sequence[Pass]) -> bool:
+        """See `Compiler.worth_sharing`."""
+        return self.crate.has_host_part and lacks_host_part(passes)
+
+    def share(self, first: Pass, others: Sequence[Pass]) -> None:
+        """See `Compiler.share`."""
+        copy_host_part(first, others, self.tools.toolchain.host)
+
+    def compile(self, build_pass: Pass) -> PtxModule:
+        """Runs one pass; see `Compiler.compile`."""
+        make_ignored(self.crate.passes_directory)
+        kept = self._compiled(build_pass)
+        raw = kept.read_text(encoding="utf-8", errors="replace")
+        self._check(raw, kept, build_pass.capability)
+        named = oxide_kernels.with_stable_names(raw)
+        if named.left_out:
+            self.report.warn(
+                "generic kernels with several instances have no stable names and are left out of the module: "
+                f"{', '.join(named.left_out)}; write a kernel for each type that calls the generic function"
+            )
+        described = self._describe(build_pass, kept)
+        module = oxide_kernels.finish(named.text, build_pass.capability, described)
+        self._check_kernels(module, described)
+        return module
+
+    def _compiled(self, build_pass: Pass) -> Path:
+        """The PTX of the pass: written by this call, or kept with the library that cargo finds fresh.
+
+        cargo does not know of the PTX. So it is written into an empty folder each time, and kept together
+        with the time of the library that came with it.
+        """
+        kept = build_pass.directory / f"{self.crate.name}.oxide.ptx"
+        library, written = self._run_cargo(build_pass)
+        if not written.is_file() and library["fresh"]:
+            if _belongs(kept, library):
+                return kept
+            shutil.rmtree(build_pass.directory / self.tools.toolchain.host)
+            library, written = self._run_cargo(build_pass)
+        if not written.is_file():
+            raise oxide_failure.without_ptx(
+                written.parent, self.crate, build_pass.capability, self._for_libdevice()
+            )
+        for other in sorted(written.parent.glob("*.ptx")):
+            if other != written and (names := [entry.name for entry in _entries(other)]):
+                self.report.warn(
+                    f"the dependency '{other.stem}' has kernels that are not in the wheel: "
+                    f"{', '.join(names)}; to have them, name its folder in [[tool.rustcuda.crates]]"
+                )
+        _stamp_file(kept).unlink(missing_ok=True)
+        written.replace(kept)
+        cache.write_atomically(_stamp_file(kept), _stamp(library).encode())
+        return kept
+
+    def _run_cargo(self, build_pass: Pass) -> tuple[Artifact, Path]:
+        """Compiles where anything has changed; returns cargo's message of the library, and the PTX to be."""
+        folder = build_pass.directory / ".rustcuda-ptx"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        variables = self._variables(build_pass, folder)
+        argv = self._command(build_pass)
+        self.report.command(argv, variables)
+        finished = process.run(argv, cwd=self.crate.directory, env={**self._environ(), **variables})
+        messages = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith(_MESSAGE)]
+        for message in messages:
+            if message["reason"] == "compiler-message" and not _is_count(message["message"]):
+                self.report.once(message["message"]["rendered"])
+        if not finished.ok:
+            if refused := cargo_failure.of_profile(finished.stderr, self.crate, self.settings):
+                raise refused
+            self.report.once(finished.stderr)
+            said = finished.stderr + finished.stdout
+            raise oxide_failure.of_pass(
+                said, build_pass.capability, self.crate, self.tools.backend, self.settings
+            )
+        self.report.said(finished.stderr)
+        own = [message for message in messages if self._is_own(message)]
+        if not own:
+            # As with --help among the arguments, which cargo answers there.
+            plain = [line for line in finished.stdout.splitlines() if not line.startswith(_MESSAGE)]
+            self.report.once("\n".join(plain) or finished.stderr)
+            raise cargo_failure.of_pass("", build_pass.capability, self.crate, self.settings)
+        return own[-1], folder / f"{self.crate.name}.ptx"
+
+    def _is_own(self, message: Mapping[str, Any]) -> bool:
+        if message["reason"] != "compiler-artifact":
+            return False
+        manifest = process.path(message["manifest_path"])
+        return (
+            manifest.resolve() == (self.crate.directory / "Cargo.toml").resolve()
+            and message["target"]["name"].replace("-", "_") == self.crate.name
+            and "custom-build" not in message["target"]["kind"]
+        )
+
+    def _check(self, raw: str, kept: Path, capability: Capability) -> None:
+        if not ptx.is_whole(raw):
+            _stamp_file(kept).unlink()  # so that the next build writes it anew
+            raise CompileError(
+                f"the PTX that cuda-oxide has written is cut off after {kept.stat().st_size} bytes",
+                where=str(kept),
+                hint="make room on this disk (df -h), then build again",
+            )
+        _, target = ptx.header(raw)
+        if target != capability.sm:
+            raise oxide_failure.of_floor(target.removeprefix("sm_"), capability, self.crate)
+
+    def _check_kernels(self, module: PtxModule, described: Mapping[str, KernelSignature]) -> None:
+        there = {entry.name for entry in ptx.parse_entries(module.text)}
+        if missing := [name for name in described if name not in there]:
+            raise oxide_failure.kernels_missing(missing, self.crate, module.capability)
+        if odd := [name for name in module.unlaunchable if not oxide_kernels.is_instance(name)]:
+            names = ", ".join(odd)
+            self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
+        elif not module.signatures:
+            raise cargo_failure.no_kernels(self.crate, module.capability)
+
+    def _describe(self, build_pass: Pass, compiled: Path) -> dict[str, KernelSignature]:
+        """What rustdoc knows of the kernels, called with the pass's own flags."""
+        toolchain = self.tools.toolchain
+        program = toolchain.rustc.with_name(f"rustdoc{toolchain.rustc.suffix}")
+        flags = (*rustdoc.cfg_flags(self._user_flags()), *_cfg_flags(build_pass.capability))
+        variables = {
+            **self._variables(build_pass, build_pass.directory / ".rustcuda-ptx"),
+            "RUSTDOC": str(program),
+            "CARGO_ENCODED_RUSTDOCFLAGS": "\x1f".join(flags),
+        }
+        call = RustdocCall(
+            rustdoc=program,
+            argv=(
+                *(toolchain.cargo, "rustdoc", *self._cargo_arguments(build_pass)),
+                *("--", *rustdoc.FLAGS),
+            ),
+            directory=self.crate.directory,
+            environ={**self._environ(), **variables},
+            variables=variables,
+            output=build_pass.directory / toolchain.host / "doc" / f"{self.crate.name}.json",
+            compiled=compiled,
+        )
+        return rustdoc.describe(call, self.report, oxide_kernels.find)
+
+    def _environ(self) -> dict[str, str]:
+        """The environment without what would steer cuda-oxide from outside."""
+        environ = {**(self.tools.config.environ or {}), **self.environ}
+        ignored = [
+            name
+            for name in sorted(environ)
+            if name.startswith("CUDA_OXIDE_") and name not in (*_PRINTING, *_DECIDING, *_FINDING)
+        ]
+        if ignored:
+            self.report.warn(
+                f"not passed on to cuda-oxide, the settings of [tool.rustcuda] decide: {', '.join(ignored)}"
+            )
+        return {name: value for name, value in environ.items() if name not in (*ignored, "RUSTFLAGS")}
+
+    def _variables(self, build_pass: Pass, folder: Path) -> dict[str, str]:
+        tools = self.tools
+        bootstrap = tools.toolchain.bootstrap(self.crate.graph)
+        if self.environ.get("RUSTC_BOOTSTRAP") == "1":
+            bootstrap = {}  # the user allows everything already
+        libraries = self.environ.get("LD_LIBRARY_PATH")
+        own = str(tools.toolchain.sysroot / "lib")
+        return {
+            "RUSTC": str(tools.toolchain.rustc),
+            **bootstrap,
+            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(
+                (*self._user_flags(), *self._flags(build_pass.capability))
+            ),
+            "CARGO_INCREMENTAL": "0",
+            # All passes would share a build directory of the user's, and wait for each other.
+            "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
+            # The backend library is linked to a library of rustc's.
+            "LD_LIBRARY_PATH": os.pathsep.join([own, *([libraries] if libraries else [])]),
+            "CUDA_OXIDE_PTX_DIR": str(folder),
+            "CUDA_OXIDE_TARGET": build_pass.capability.sm,
+            "CUDA_OXIDE_LLC": str(tools.llvm.llc),
+            "CUDA_OXIDE_OPT": str(tools.llvm.opt),
+            **{name: str(path) for name, path in self._for_libdevice().items()},
+            **self._choices(),
+        }
+
+    def _for_libdevice(self) -> dict[str, Path]:
+        """What cuda-oxide links libdevice's functions with; where one lacks, it writes no PTX at all."""
+        return {
+            "CUDA_OXIDE_LLVM_LINK": self.tools.llvm.llvm_link,
+            "CUDA_OXIDE_LIBDEVICE": self.tools.libdevice,
+        }
+
+    def _choices(self) -> dict[str, str]:
+        """cuda-oxide's variables for settings of ours; of NO_FMA the mere presence counts."""
+        return {
+            "CUDA_OXIDE_DEBUG": "line" if self.settings.lineinfo else "0",
+            **({} if self.settings.fmad else {"CUDA_OXIDE_NO_FMA": "1"}),
+        }
+
+    def _user_flags(self) -> tuple[str, ...]:
+        return (*self.tools.config.rustflags, *self.rustflags)
+
+    def _flags(self, capability: Capability) -> Iterator[str]:
+        yield f"-Zcodegen-backend={self.tools.backend.library}"
+        if self.settings.profile != "dev":
+            yield from ("-Copt-level=3", "-Cdebug-assertions=off")
+        # This pass duplicates barriers into both arms of a branch.
+        yield "-Zmir-enable-passes=-JumpThreading"
+        # Functions of dependencies are compiled with the kernels, and from MIR.
+        yield "-Zalways-encode-mir"
+        yield "-Csymbol-mangling-version=v0"
+        yield from _cfg_flags(capability)
+        # cargo sees no change in a library or a variable; in a cfg it does.
+        yield f'--cfg=cuda_oxide_internal_backend_identity="{_sha256(self.tools.backend.library)}"'
+        yield f'--cfg=rustcuda_oxide="{self._identity()}"'
+        for path, shown in self._private_paths():
+            yield f"--remap-path-prefix={path}={shown}"
+
+    def _identity(self) -> str:
+        """A hash of all else that decides the PTX, and that is the same on every machine."""
+        environ = self._environ()
+        deciding = (f"{name}={environ[name]}" for name in _DECIDING if name in environ)
+        choices = (f"{name}={value}" for name, value in self._choices().items())
+        return cache.digest(self.tools.llvm.version, _sha256(self.tools.libdevice), *choices, *deciding)
+
+    def _private_paths(self) -> Iterator[tuple[Path, str]]:
+        """Folders whose names must not get into a wheel, and what stands for them there."""
+        yield self.crate.workspace, "."
+        yield self.crate.target_directory, "target"
+        home = self.environ.get("CARGO_HOME")
+        yield (Path(home) if home else Path.home() / ".cargo"), "cargo"
+        yield self.tools.toolchain.sysroot / "lib" / "rustlib" / "src" / "rust", "rust"
+
+    def _command(self, build_pass: Pass) -> tuple[str | Path, ...]:
+        colour = "json-diagnostic-rendered-ansi" if self.report.colour else "json"
+        return (
+            *(self.tools.toolchain.cargo, "build", f"--message-format={colour}"),
+            *self._cargo_arguments(build_pass),
+        )
+
+    def _cargo_arguments(self, build_pass: Pass) -> Iterator[str | Path]:
+        yield from ("--target-dir", build_pass.directory, f"--jobs={self.cargo_jobs}")
+        yield f"--bin={self.crate.program}" if self.crate.program else "--lib"
+        # Without a target the flags would reach build scripts and proc macros too.
+        yield from (f"--profile={self.settings.profile}", f"--target={self.tools.toolchain.host}")
+        yield from self.crate.cargo_arguments
+        yield from self.settings.cargo_args
+
+
+def check_capabilities(llvm: LlvmTools, capabilities: Sequence[Capability], where: str) -> None:
+    """Makes sure that LLVM writes PTX for every capability, before the first pass.
+
+    Raises:
+        CapabilityError: It does not for one.
+    """
+    for item in capabilities:
+        if item.base in _NEED_LLVM_22 and llvm.major < 22:
+            raise CapabilityError(
+                f"LLVM {llvm.version} writes no PTX for capability {item.name}",
+                where=f"{where}; {llvm.llc}",
+                hint="leave it out, or use LLVM 22 (apt-get install llvm-22)",
+            )
+
+
+def unsupported(settings: Settings) -> list[str]:
+    """Warnings of settings that cuda-oxide has nothing for."""
+    asked = [name for name in ("prec_div", "prec_sqrt") if not getattr(settings, name)]
+    return [
+        f"{settings.where(name)}: cuda-oxide has no such choice, f32 stays IEEE-rounded" for name in asked
+    ]
+
+
+def _cfg_flags(capability: Capability) -> Iterator[str]:
+    for value in capability.cfg_values():
+        yield f'--cfg=cuda_arch="{value}"'
+    quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
+    yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
+
+
+def _sha256(path: Path) -> str:
+    status = path.stat()
+    return _sha256_of(path, status.st_size, status.st_mtime_ns)
+
+
+@functools.cache  # every pass asks, and the library can be large
+def _sha256_of(path: Path, _size: int, _time: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _entries(path: Path) -> tuple[ptx.PtxEntry, ...]:
+    return ptx.parse_entries(path.read_text(encoding="utf-8", errors="replace"))
+
+
+def _stamp_file(kept: Path) -> Path:
+    return kept.with_name(f"{kept.name}-of")
+
+
+def _stamp(library: Artifact) -> str:
+    """What identifies one compilation of a crate: cargo links and copies with the file's time."""
+    files = [process.path(name) for name in library["filenames"]]
+    return "\n".join(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
+
+
+def _belongs(kept: Path, library: Artifact) -> bool:
+    """Whether kept PTX is of the compilation that cargo has found fresh."""
+    stamp = _stamp_file(kept)
+    return kept.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == _stamp(library)
+
+
+def _is_count(message: Mapping[str, Any]) -> bool:
+    """Whether a message only counts what every pass says again."""
+    text: str = message["message"]
+    return message["level"] == "warning" and text.endswith(" emitted")

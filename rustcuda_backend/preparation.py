@@ -1,0 +1,147 @@
+"""From settings to a compiler that is ready: which one it is, its tools, and the crate as it takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rustcuda_backend import cuda, oxide_tools, plan, sysroot, toolchain_pin
+from rustcuda_backend.compilers import Compiler, cuda_oxide
+from rustcuda_backend.compilers.choice import Choice, choose
+from rustcuda_backend.compilers.cuda_oxide import CudaOxideCompiler
+from rustcuda_backend.compilers.nvptx import NvptxCompiler
+from rustcuda_backend.crate import Crate, load_crate, load_crate_as_it_stands
+from rustcuda_backend.cuda import CudaTools
+from rustcuda_backend.cuda_versions import CudaVersion
+from rustcuda_backend.oxide_tools import Backend
+from rustcuda_backend.plan import CapabilityList
+from rustcuda_backend.report import Report
+from rustcuda_backend.rust import RustToolchain, find_toolchain
+from rustcuda_backend.rustflags import user_rustflags
+from rustcuda_backend.settings import Settings
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A crate and what compiles it.
+
+    Attributes:
+        crate: The kernel crate.
+        cuda: NVIDIA's tools.
+        why: Which compiler, and what decided, for messages.
+        make: Makes the compiler, for a number of rustc's that each pass may run at once.
+    """
+
+    crate: Crate
+    cuda: CudaTools
+    why: str
+    make: Callable[[int], Compiler]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a build is given."""
+
+    settings: Settings
+    directory: Path
+    version: CudaVersion
+    listed: CapabilityList
+    report: Report
+    environ: Mapping[str, str]
+
+    def cuda_tools(self) -> CudaTools:
+        return cuda.find_tools(self.version, ptxas=self.settings.ptxas, environ=self.environ)
+
+    def check(self, toolchain: RustToolchain, tools: CudaTools, *, stock: bool) -> None:
+        if warning := toolchain_pin.overruled(toolchain, self.directory):
+            self.report.warn(warning)
+        for warning in plan.check_capabilities(self.listed, toolchain if stock else None, tools):
+            self.report.warn(warning)
+
+    def warn_of_places(self, crate: Crate) -> None:
+        if crate.outside and "SOURCE_DATE_EPOCH" in self.environ:
+            self.report.warn(
+                f"the wheel depends on this folder's name, by {', '.join(crate.outside)}: crates that are "
+                f"outside the cargo workspace {crate.workspace}; put a workspace around all of them"
+            )
+
+
+def prepare(
+    settings: Settings,
+    directory: Path,
+    version: CudaVersion,
+    listed: CapabilityList,
+    report: Report,
+    environ: Mapping[str, str],
+) -> Prepared:
+    """Chooses the compiler, finds its tools, and reads the crate.
+
+    Args:
+        settings: The project's settings.
+        directory: The crate's folder.
+        version: The CUDA version asked for.
+        listed: The capabilities to build for.
+        report: Where notes and warnings go.
+        environ: The environment.
+
+    Raises:
+        RustcudaError: Something is missing or wrong.
+    """
+    given = _Given(settings, directory, version, listed, report, environ)
+    choice = choose(settings, directory, environ)
+    return _for_cuda_oxide(given, choice, choice.backend) if choice.backend else _for_nvptx(given, choice)
+
+
+def _for_nvptx(given: _Given, choice: Choice) -> Prepared:
+    settings, directory, report, environ = given.settings, given.directory, given.report, given.environ
+    toolchain = find_toolchain(settings.toolchain, directory, environ)
+    tools = given.cuda_tools()
+    given.check(toolchain, tools, stock=True)
+    crate = load_crate(directory, settings, toolchain, {**environ, "RUSTC": str(toolchain.rustc)})
+    if crate.device_only:
+        report.note(
+            f"{crate.package} is written for cuda-oxide: its host part is cut away, "
+            "and stock rustc compiles the rest"
+        )
+    given.warn_of_places(crate)
+
+    def make(cargo_jobs: int) -> Compiler:
+        if not sysroot.is_cached(toolchain, tools.libdevice):
+            report.note(f"making core for the GPU, once for rustc {toolchain.version} (half a minute)")
+        return NvptxCompiler(
+            toolchain,
+            sysroot.sysroot(toolchain, tools.libdevice),
+            crate,
+            settings,
+            user_rustflags(toolchain, crate.directory, environ, settings.cargo_args),
+            environ,
+            cargo_jobs,
+            report,
+        ).with_library()
+
+    return Prepared(crate, tools, f"{choice.name} ({choice.why})", make)
+
+
+def _for_cuda_oxide(given: _Given, choice: Choice, backend: Backend) -> Prepared:
+    settings, directory, report, environ = given.settings, given.directory, given.report, given.environ
+    tools = given.cuda_tools()
+    oxide = oxide_tools.find_tools(backend, settings, directory, tools.libdevice, environ)
+    toolchain = oxide.toolchain
+    given.check(toolchain, tools, stock=False)
+    cuda_oxide.check_capabilities(oxide.llvm, given.listed.capabilities, given.listed.source)
+    for warning in cuda_oxide.unsupported(settings):
+        report.warn(warning)
+    crate = load_crate_as_it_stands(
+        directory, settings, toolchain, {**environ, "RUSTC": str(toolchain.rustc)}
+    )
+    report.note(f"{crate.package} is compiled by cuda-oxide: {choice.why}")
+    given.warn_of_places(crate)
+
+    def make(cargo_jobs: int) -> Compiler:
+        flags = user_rustflags(
+            toolchain, crate.directory, environ, settings.cargo_args, target=toolchain.host
+        )
+        return CudaOxideCompiler(oxide, crate, settings, flags, environ, cargo_jobs, report)
+
+    return Prepared(crate, tools, f"{choice.name} ({choice.why})", make)
