@@ -44,7 +44,8 @@ def examine(
     # Outside a project, and where its settings are wrong, the defaults have to do.
     settings = settings or Settings()
     tools_found, tools = cuda_lines(settings, project, environ, isolated=isolated)
-    for each, directory in crates or [(settings, project)]:
+    compiled = all(each.kernels for each in settings.of_each_crate())
+    for each, directory in crates or ([] if compiled else [(settings, project)]):
         oxide = doctor_oxide.look(each, directory, tools.libdevice if tools else None, environ)
         lines += oxide.lines
         rust_found, toolchain = (
@@ -74,17 +75,22 @@ def _project(
         return None, [_problem("project", error)]
     if settings is None:
         return None, [Line("project", "note", f"there is none in {project}; a build with default settings:")]
-    crates = ", ".join(each.crate for each in settings.of_each_crate())
-    return settings, [Line("project", "ok", f"{project}, crate {crates}, CUDA {settings.cuda_version}")]
+    sources = ", ".join(
+        f"crate {each.crate}" if each.crate else f"kernels of {each.kernels}"
+        for each in settings.of_each_crate()
+    )
+    return settings, [Line("project", "ok", f"{project}, {sources}, CUDA {settings.cuda_version}")]
 
 
 def _crates(project: Path, settings: Settings | None) -> tuple[list[tuple[Settings, Path]], list[Line]]:
     """Each crate that is there, with its settings and folder."""
     crates, lines = [], []
     for each in settings.of_each_crate() if settings else ():
+        if not each.crate:
+            continue  # already compiled
         try:
             crates.append((each, crate_directory(project, each)))
-        except RustcudaError as error:  # noqa: PERF203
+        except RustcudaError as error:
             lines.append(_problem("crate", error))
     return crates, lines
 

@@ -24,7 +24,7 @@ def lend(project: Path, settings: Settings) -> list[Path]:
     Raises:
         SettingsError: There is no such crate, or no patch names a folder that builds lend to.
     """
-    crates = {crate_directory(project, each): each.crate for each in settings.of_each_crate()}
+    crates = {crate_directory(project, each): each.crate for each in settings.of_each_crate() if each.crate}
     folders = sorted({folder for crate in crates.values() for folder in device_folders(project, crate)})
     if not folders:
         directory = next(iter(crates))

@@ -26,7 +26,7 @@ def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Sett
         # On some file systems `a.Kernels` and `a.kernels` are one file.
         same = found.setdefault(name.casefold(), (name, each))
         if same[1] is not each:
-            first, second = same[1].crate, each.crate
+            first, second = same[1].source, each.source
             both = f"of '{first}' and of '{second}'" if first != second else f"of '{first}', listed twice,"
             raise SettingsError(
                 f"the kernels {both} go into one module, '{name}'",

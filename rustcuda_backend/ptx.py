@@ -186,6 +186,12 @@ def header(raw: str) -> tuple[str, str]:
     return version[1], target[1]
 
 
+def with_header(raw: str, version: str, target: str) -> str:
+    """A PTX text under another PTX ISA version and target."""
+    text = _VERSION.sub(f".version {version}", raw, count=1)
+    return _TARGET.sub(f".target {target}", text, count=1)
+
+
 def _checked_version(raw: str, capability: Capability) -> str:
     version, target = header(raw)
     if target != capability.sm:

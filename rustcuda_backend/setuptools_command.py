@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -156,9 +157,24 @@ class BuildRustcuda(Command):
         remove_generated(Path(str(self.build_lib)))
         for (module, _), kernels in zip(crates, built, strict=True):
             write(self._build_folder(module), module, kernels)
+        self._strip([settings for _, settings in crates if settings.kernels])
+
+    def _strip(self, artefacts: Sequence[Settings]) -> None:
+        """Takes kernels out of the libraries that they come from, where those go into the wheel.
+
+        The fatbin has them, and nothing is to be compiled when the library is loaded.
+        """
+        from rustcuda_backend import artefact
+
+        copies = self.get_finalized_command("build_py").get_output_mapping()
+        originals = {artefact.artefact_path(Path.cwd(), settings) for settings in artefacts}
+        for copy, original in copies.items():
+            if Path(original).resolve() in originals:
+                artefact.strip(Path(copy))
 
     def get_source_files(self) -> list[str]:
         """What an sdist needs for building the kernels, relative to the project."""
+        from rustcuda_backend.artefact import artefact_path
         from rustcuda_backend.crate import crate_directory
 
         with session.user_errors():
@@ -166,13 +182,16 @@ class BuildRustcuda(Command):
             complete = "sdist" in self.distribution.commands
             files = set()
             for settings in self._settings().of_each_crate():
+                if settings.kernels:
+                    files.add(artefact_path(Path.cwd(), settings).relative_to(Path.cwd().resolve()))
+                    continue
                 crate_directory(Path.cwd(), settings)
                 files.update(source_files(Path.cwd(), settings.crate, complete=complete))
             return sorted(path.as_posix() for path in files)
 
     def device_folders(self) -> list[Path]:
         """Where cargo looks for the device crates in the project, relative to it."""
-        crates = self._settings().of_each_crate()
+        crates = [each for each in self._settings().of_each_crate() if each.crate]
         return sorted({folder for each in crates for folder in device_folders(Path.cwd(), each.crate)})
 
     def get_outputs(self) -> list[str]:
