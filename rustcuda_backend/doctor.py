@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rustcuda_backend import cache, doctor_oxide, gpu, plan
+from rustcuda_backend.artefact import read_artefact
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.compilers import cuda_oxide
 from rustcuda_backend.crate import crate_directory
@@ -58,7 +59,11 @@ def examine(
             lines += [sysroot_line(toolchain, tools)] if tools and not oxide.applies else []
         if crates:
             lines += _capabilities(each, toolchain, tools, oxide, environ)
-    lines += [*tools_found, _cache(), *_gpus(settings, crates, environ), *_packages()]
+    artefacts = [each for each in settings.of_each_crate() if each.kernels]
+    for each in artefacts:
+        lines += _embedded(project, each, tools, environ)
+    built = [*(each for each, _ in crates), *artefacts]
+    lines += [*tools_found, _cache(), *_gpus(settings, built, environ), *_packages()]
     return list(dict.fromkeys(lines))
 
 
@@ -95,6 +100,28 @@ def _crates(project: Path, settings: Settings | None) -> tuple[list[tuple[Settin
     return crates, lines
 
 
+def _embedded(
+    project: Path, settings: Settings, tools: CudaTools | None, environ: Mapping[str, str]
+) -> Iterator[Line]:
+    """Kernels that are already compiled, and whether they serve the capabilities."""
+    try:
+        found = read_artefact(project, settings)
+    except RustcudaError as error:
+        yield _problem("kernels", error)
+        return
+    known = ", ".join(each.capability.name for each in found.found)
+    yield Line("kernels", "ok", f"{found.path}, package {found.package}, PTX for {known}")
+    try:
+        listed = plan.choose_capabilities(settings, environ)
+        warnings = plan.check_capabilities(listed, None, tools) if tools else []
+        for each in listed.capabilities:
+            found.best_for(each)
+    except RustcudaError as error:
+        yield _problem("capabilities", error)
+        return
+    yield from _listed(listed, warnings)
+
+
 def _capabilities(
     settings: Settings,
     toolchain: RustToolchain | None,
@@ -111,6 +138,10 @@ def _capabilities(
     except RustcudaError as error:
         yield _problem("capabilities", error)
         return
+    yield from _listed(listed, warnings)
+
+
+def _listed(listed: CapabilityList, warnings: Sequence[str]) -> Iterator[Line]:
     names = " ".join(str(capability) for capability in listed.capabilities)
     yield Line("capabilities", "ok", f"{names} from {listed.source}")
     for warning in warnings:
@@ -130,15 +161,13 @@ def _cache() -> Line:
     )
 
 
-def _gpus(
-    settings: Settings, crates: Sequence[tuple[Settings, Path]], environ: Mapping[str, str]
-) -> Iterator[Line]:
+def _gpus(settings: Settings, built: Sequence[Settings], environ: Mapping[str, str]) -> Iterator[Line]:
     found, problem = gpu.present_gpus(environ)
     if not found:
         first, *_ = problem.splitlines()
         yield Line("GPU", "note", f"{first}; a build needs none, kernels run only where there is one")
     lists = []
-    for each, _ in crates:
+    for each in built:
         try:
             lists.append(plan.choose_capabilities(each, environ))
         except RustcudaError:  # noqa: PERF203

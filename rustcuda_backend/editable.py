@@ -16,7 +16,7 @@ from typing import Any
 import filelock
 
 from rustcuda_backend import cache, machine, pipeline, process
-from rustcuda_backend.artefact import artefact_path
+from rustcuda_backend.artefact import artefact_source
 from rustcuda_backend.crate_sources import source_files
 from rustcuda_backend.errors import RustcudaError, SettingsError
 from rustcuda_backend.generated import MARK, is_generated, write
@@ -73,7 +73,7 @@ def build(project: Path, places: Sequence[Place], report: Report) -> None:
 def _sources(project: Path, settings: Settings) -> dict[str, tuple[int, int, str]]:
     """All that the kernels are built from: name relative to the project, to size, time and digest."""
     if settings.kernels:
-        names = [artefact_path(project, settings).relative_to(project.resolve()).as_posix()]
+        names = [artefact_source(project, settings).as_posix()]
     else:
         paths = source_files(project, settings.crate, complete=False)
         names = [path.as_posix() for path in paths if path.suffix not in _NOT_COMPILED]

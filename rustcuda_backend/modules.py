@@ -38,7 +38,8 @@ def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Sett
 
 def place_of_module(settings: Settings) -> str:
     """Where a crate's module is set, or where it could be."""
-    return settings.where("module" if "module" in settings.origins else "crate")
+    keys = ("module", "crate", "kernels")
+    return settings.where(next((key for key in keys if key in settings.origins), "crate"))
 
 
 def _module(settings: Settings, packages: Sequence[str]) -> str:

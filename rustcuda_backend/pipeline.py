@@ -192,7 +192,8 @@ def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
 
 def _assemble(module: PtxModule, kept: Path, tools: CudaTools, settings: Settings, report: Report) -> Image:
     started = time.monotonic()
-    arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
+    own = (*(("-lineinfo",) if settings.lineinfo else ()), *module.ptxas_arguments)
+    arguments = (*dict.fromkeys(own), *settings.ptxas_args)
     # Also where the cubin comes from the cache: people read it.
     cache.write_atomically(kept, module.text.encode())
     cubin = assembled(module, tools, arguments, kept)

@@ -121,7 +121,7 @@ def _for_embedded(given: _Given) -> Prepared:
     for warning in plan.check_capabilities(given.listed, None, tools):
         given.report.warn(warning)
     for capability in given.listed.capabilities:
-        embedded.text_for(capability)
+        embedded.best_for(capability)  # or says why there is none
     directory = given.directory / "target" / "rustcuda"
     make_ignored(directory)
     return Prepared(

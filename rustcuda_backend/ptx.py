@@ -87,6 +87,7 @@ class PtxModule:
         version: The PTX ISA version, e.g. `"8.0"`.
         constants: Its variables in constant memory, in the order of their names.
         unlaunchable: Names of further kernels, which take what Python cannot pass.
+        ptxas_arguments: What ptxas must be told so that it keeps to what the compiler was asked for.
     """
 
     capability: Capability
@@ -95,6 +96,7 @@ class PtxModule:
     version: str
     constants: tuple[ConstantSymbol, ...] = ()
     unlaunchable: tuple[str, ...] = ()
+    ptxas_arguments: tuple[str, ...] = ()
 
 
 def parse_entries(text: str) -> tuple[PtxEntry, ...]:

@@ -313,7 +313,7 @@ def _check(settings: Settings, place: str) -> None:
         raise SettingsError(
             "kernels come from a 'crate' or from a file, 'kernels', not from both",
             where=f"{settings.where('crate')}; {settings.where('kernels')}",
-            hint="remove one of them, or give each a table [[tool.rustcuda.crates]] of its own",
+            hint=f"remove one of them, or give each a table {CRATES} of its own",
         )
     if not settings.source:
         raise SettingsError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,6 +35,9 @@ _FIRST_ISA = {
 }
 _FIRST_ISA_OF_VARIANT = {((9, 0), "a"): "8.0", **{((major, 0), "f"): "8.8" for major in (10, 12)}}
 
+# What ptxas is told for what cuda-oxide was asked for.
+_ARGUMENTS = {"no FMA": "-fmad=false", "line tables": "-lineinfo", "full debug": "-g"}
+
 
 @dataclass(frozen=True)
 class EmbeddedCompiler:
@@ -49,7 +53,7 @@ class EmbeddedCompiler:
 
     def used(self) -> Sequence[str]:
         """See `Compiler.used`."""
-        known = ", ".join(capability.name for capability, _ in self.embedded.texts)
+        known = ", ".join(each.capability.name for each in self.embedded.found)
         return (f"PTX for {known} ({self.embedded.path}, package {self.embedded.package})",)
 
     def worth_sharing(self, passes: Sequence[Pass]) -> bool:  # noqa: ARG002 (the protocol's)
@@ -62,12 +66,13 @@ class EmbeddedCompiler:
     def compile(self, build_pass: Pass) -> PtxModule:
         """Chooses the PTX for the pass; see `Compiler.compile`."""
         build_pass.directory.mkdir(parents=True, exist_ok=True)
-        text = _retargeted(self.embedded.text_for(build_pass.capability), build_pass.capability)
+        found = self.embedded.best_for(build_pass.capability)
+        text = _retargeted(found.text, build_pass.capability)
         named = oxide_kernels.with_stable_names(text)
         if named.left_out:
             self.report.warn(
                 "generic kernels with several instances have no stable names and are left out of the module: "
-                f"{', '.join(named.left_out)}"
+                f"{', '.join(named.left_out)}; write a kernel for each type that calls the generic function"
             )
         module = oxide_kernels.finish(named.text, build_pass.capability, {})
         if not module.signatures:
@@ -80,7 +85,8 @@ class EmbeddedCompiler:
         if odd:
             names = ", ".join(odd)
             self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
-        return module
+        arguments = tuple(_ARGUMENTS[option] for option in found.options)
+        return dataclasses.replace(module, ptxas_arguments=arguments)
 
 
 def _retargeted(text: str, capability: Capability) -> str:
