@@ -55,5 +55,5 @@ def _check_alone(span: slice, elf: Elf, path: Path) -> None:
 
 
 def _overlap(first: slice, second: slice) -> bool:
-    begin: int = max(first.start or 0, second.start)
-    return begin < min(first.stop, second.stop)
+    shared: int = min(first.stop, second.stop) - max(first.start or 0, second.start)
+    return shared > 0

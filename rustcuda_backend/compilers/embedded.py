@@ -14,8 +14,7 @@ from rustcuda_backend.errors import CompileError
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
 
-# The PTX ISA that first knew a GPU, and that which first knew its variants `a` and `f`. Source: PTX ISA,
-# "Release History" and ".target".
+# The PTX ISA that first knew a GPU; all from 10.0 on have `a` since then. Source: PTX ISA, "Release Notes".
 _FIRST_ISA = {
     (7, 0): "6.0",
     (7, 2): "6.1",
@@ -33,7 +32,8 @@ _FIRST_ISA = {
     (12, 0): "8.7",
     (12, 1): "8.8",
 }
-_FIRST_ISA_OF_VARIANT = {((9, 0), "a"): "8.0", **{((major, 0), "f"): "8.8" for major in (10, 12)}}
+_FIRST_ISA_OF_90A = "8.0"
+_FIRST_ISA_OF_FAMILIES = "8.8"
 
 # What ptxas is told for what cuda-oxide was asked for.
 _ARGUMENTS = {"no FMA": "-fmad=false", "line tables": "-lineinfo", "full debug": "-g"}
@@ -92,7 +92,10 @@ class EmbeddedCompiler:
 def _retargeted(text: str, capability: Capability) -> str:
     """The PTX as it would be written for a capability; what an older GPU has, newer ones have too."""
     written, _ = ptx.header(text)
-    base = capability.base
-    least = _FIRST_ISA_OF_VARIANT.get((base, capability.suffix), _FIRST_ISA.get(base, written))
-    version = max(written, least, key=lambda name: tuple(map(int, name.split("."))))
+    needed = [written, _FIRST_ISA.get(capability.base, written)]
+    if capability.name == "9.0a":
+        needed.append(_FIRST_ISA_OF_90A)
+    if capability.suffix == "f":
+        needed.append(_FIRST_ISA_OF_FAMILIES)
+    version = max(needed, key=lambda name: tuple(map(int, name.split("."))))
     return ptx.with_header(text, version, capability.sm)
