@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import re
 import shutil
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -14,11 +16,12 @@ from oxart_blobs import CUBIN_KIND, LTO_KIND, NVVM_KIND, PTX_KIND, Blob, Host, p
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
 import rustcuda_backend as backend
-from rustcuda_backend import containers, elf, elf_reader, fatbin, oxart, pipeline
+from rustcuda_backend import containers, elf, elf_reader, fatbin, oxart, pipeline, process
 from rustcuda_backend.capability import KNOWN, parse_list
 from rustcuda_backend.cli import main
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.errors import CapabilityError, CompileError, FormatError, RustcudaError, SettingsError
+from rustcuda_backend.modules import modules
 from rustcuda_backend.pipeline import Kernels
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import read_settings, read_table
@@ -415,8 +418,6 @@ def test_several_tables(make, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_tables_with_one_module(make) -> None:
     tables = "".join(f'[[tool.rustcuda.crates]]\nkernels = "{name}"\n' for name in ("a.so", "b.so"))
-    from rustcuda_backend.modules import modules
-
     settings = read_settings(read_table(make(tables=tables)) or {}, {}, {})
     with pytest.raises(SettingsError, match=r"of 'a\.so' and of 'b\.so' go into one module") as caught:
         modules(settings, ["some_package"])
@@ -473,8 +474,6 @@ def test_every_section_is_stripped(host: Host) -> None:
 
 
 def test_a_program_runs_after_stripping(host: Host) -> None:
-    from rustcuda_backend import process
-
     path = host.program("program", host.object_file("o0", Blob().data()))
     assert process.run([path]).returncode == 0
     path.chmod(0o755)
@@ -551,7 +550,25 @@ def test_kernels_that_cuda_oxide_has_compiled(make, ferrum_library: bytes) -> No
     found = re.findall(r"^(\w+): _", kernels.loader.stub, re.MULTILINE)
     assert len(found) == 15
     assert {"fft_c2c_4096_r16s", "cmul_split", "transpose_complex_pow2"} <= set(found)
-    (project / LIBRARY).chmod(0o755)
-    assert strip(project / LIBRARY) == 284_048
+
+
+LOAD = """
+import importlib.util, sys
+from importlib.machinery import ExtensionFileLoader
+loader = ExtensionFileLoader("_native", sys.argv[1])
+module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_native", loader))
+loader.exec_module(module)
+print(module.version())
+"""
+
+
+def test_a_real_library_is_stripped_and_runs(ferrum_library: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "_native.abi3.so"
+    path.write_bytes(ferrum_library)
+    assert strip(path) == 284_048
     with pytest.raises(FormatError, match="no device code"):
-        containers.pieces(project / LIBRARY)
+        containers.pieces(path)
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        pytest.skip("the library is for Linux on x86-64")
+    finished = process.run([sys.executable, "-c", LOAD, path])
+    assert (finished.stdout, finished.stderr) == ("0.3.0\n", "")
