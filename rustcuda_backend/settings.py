@@ -55,7 +55,9 @@ class Settings:
     """What a project can set. Keys are spelled with `-` outside Python."""
 
     crate: str = setting(
-        "", "folder of the kernel crate, relative to pyproject.toml; the only one needed", of_crate=True
+        "",
+        "folder of the kernel crate, relative to pyproject.toml; it or `kernels` is all that is needed",
+        of_crate=True,
     )
     kernels: str = setting(
         "",

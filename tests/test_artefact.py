@@ -288,6 +288,18 @@ def test_several_bundles_for_one_capability(make) -> None:
     assert "'some-package' has several bundles of PTX for 8.0" in refused(project).what
 
 
+@pytest.mark.parametrize("kind", ["rlib", "wheel"])
+def test_other_files_than_libraries(make, host: Host, kind: str) -> None:
+    project = make(Blob())
+    path = project / f"file.{kind}"
+    if kind == "rlib":
+        shutil.copy(host.rlib("l.rlib", host.folder / "o0.embed.o"), path)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.write(project / LIBRARY, "other/_native.so")
+    assert images(build(project, kernels=path.name)) == ["sass 8.0"]
+
+
 def test_one_bundle_linked_twice(make) -> None:
     assert images(build(make(Blob(), Blob()))) == ["sass 8.0"]
 
