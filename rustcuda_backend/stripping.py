@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from rustcuda_backend import cache, elf_reader, oxart
 from rustcuda_backend.elf_reader import Elf
 from rustcuda_backend.errors import FormatError
+
+# Nanoseconds; some file systems keep times to two seconds only.
+_OLDER = 2_000_000_000
 
 
 def strip(path: Path) -> int:
@@ -39,9 +43,11 @@ def strip(path: Path) -> int:
             stripped[section.span] = bytes(len(content))
             count += len(content)
     if count:
-        mode = path.stat().st_mode & 0o7777
+        status = path.stat()
         # A new file: this one may be a link to the library that the project builds from.
-        cache.write_atomically(path, bytes(stripped), mode=mode)
+        cache.write_atomically(path, bytes(stripped), mode=status.st_mode & 0o7777)
+        # Older than that library, which setuptools else takes for copied already when it builds here again.
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns - _OLDER))
     return count
 
 

@@ -383,6 +383,32 @@ def test_a_library_in_the_wheel_is_stripped_and_runs(
     assert (project / LIBRARY).read_bytes() == whole, "the project's own file stays as it is"
 
 
+def test_a_library_that_is_no_longer_taken_from_is_whole_again(
+    make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where setuptools itself is the backend, it keeps its build tree and copies only what is newer."""
+    project = make(Blob(), settings='capabilities = "8.0"')
+    pyproject = project / "pyproject.toml"
+    text = pyproject.read_text(encoding="utf-8").replace('"rustcuda_backend"', '"setuptools.build_meta"')
+    head, ours = text.split("[tool.rustcuda]")
+    monkeypatch.chdir(project)
+    found = []
+    for name, content in (
+        ("with", f"{head}[tool.rustcuda]{ours}"),
+        ("again", f"{head}[tool.rustcuda]{ours}"),
+        ("without", f'{head}package-data = {{ some_package = ["*.so"] }}\n'),
+    ):
+        pyproject.write_text(content, encoding="utf-8")
+        (tmp_path / name).mkdir()
+        argv = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / name]
+        finished = process.run(argv)
+        assert finished.ok, finished.stdout + finished.stderr
+        (path,) = (tmp_path / name).iterdir()
+        with zipfile.ZipFile(path) as archive:
+            found.append(any(embedded(archive.read(LIBRARY))[0]))
+    assert found == [False, False, True]
+
+
 def test_no_ptx_is_in_the_wheel_unless_asked_for(make, monkeypatch: pytest.MonkeyPatch) -> None:
     files = wheel(make(Blob()), monkeypatch)
     assert not any(b".target sm_" in data or b"OXIDEART" in data for data in files.values())
