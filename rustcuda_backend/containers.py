@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from rustcuda_backend import elf_reader, named_file
+from rustcuda_backend import ar_reader, elf_reader, named_file, oxart
 from rustcuda_backend.errors import FormatError
 from rustcuda_backend.generated import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Where nvcc puts fatbins: those that are ready, and those that are still to be linked.
-_SECTIONS = (b".nv_fatbin", b"__nv_relfatbin")
+# Where nvcc puts fatbins, those that are ready and those that are still to be linked, and cuda-oxide bundles.
+_SECTIONS = {b".nv_fatbin": "fatbin", b"__nv_relfatbin": "fatbin", oxart.SECTION: "oxart"}
 _FATBIN_MAGIC = b"\x50\xed\x55\xba"
+_MAGICS = (_FATBIN_MAGIC, elf_reader.MAGIC, ar_reader.MAGIC)
 # CUDA has no other hosts.
 _ELF64_LITTLE = b"\2\1"
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -33,7 +34,7 @@ class Piece:
 
     Attributes:
         place: Where in the file, e.g. a wheel's member or an ELF section; `""` for the file itself.
-        kind: `"fatbin"`, `"cubin"` or `"ptx"`.
+        kind: `"fatbin"`, `"cubin"`, `"ptx"` or `"oxart"`.
         data: Its bytes.
         loader: The text of the generated loader beside it; `""` without one.
     """
@@ -53,11 +54,11 @@ def pieces(path: Path) -> list[Piece]:
     data = named_file.read(path)
     if data.startswith(_ZIP_MAGIC):
         found = list(_of_archive(path))
-    elif data[:4] in (_FATBIN_MAGIC, elf_reader.MAGIC) or _PTX.search(data[:_PTX_HEAD]):
+    elif data.startswith(_MAGICS) or _PTX.search(data[:_PTX_HEAD]):
         found = list(_located(_of_file(data, _text(_loader_beside(path))), str(path)))
     else:
         raise FormatError(
-            "this is no wheel, fatbin, cubin, PTX or ELF file",
+            "this is no wheel, fatbin, cubin, PTX, ELF file or rlib",
             where=str(path),
             hint="name one of these, e.g. the wheel that a build has written",
         )
@@ -82,6 +83,8 @@ def _of_file(data: bytes, loader: str, place: str = "") -> Iterator[Piece]:
     """The device code in a file that is no archive; none where it is a host's without any."""
     if data.startswith(_FATBIN_MAGIC):
         yield Piece(place, "fatbin", data, loader)
+    elif data.startswith(ar_reader.MAGIC):
+        yield from _of_library(data, place)
     elif not data.startswith(elf_reader.MAGIC):
         yield Piece(place, "ptx", data, loader)
     elif data[4:6] == _ELF64_LITTLE:
@@ -93,12 +96,23 @@ def _of_elf(data: bytes, loader: str, place: str) -> Iterator[Piece]:
     if header.machine == elf_reader.EM_CUDA:
         yield Piece(place, "cubin", data, loader)
     else:
-        for section in elf_reader.read(data, header, "file").sections:
-            if section.name in _SECTIONS:
+        found = [each for each in elf_reader.read(data, header, "file").sections if each.name in _SECTIONS]
+        if sum(each.span.stop for each in found) - sum(each.span.start or 0 for each in found) > len(data):
+            raise FormatError("the file's sections of device code overlap")
+        for section in found:
+            content = data[section.span]
+            # What has been stripped is all zeros.
+            if content.count(0) < len(content):
                 name = section.name.decode()
-                content = data[section.span]
-                if content:
-                    yield Piece(f"{place}, {name}" if place else name, "fatbin", content, loader)
+                kind = _SECTIONS[section.name]
+                yield Piece(f"{place}, {name}" if place else name, kind, content, loader)
+
+
+def _of_library(data: bytes, place: str) -> Iterator[Piece]:
+    """The device code in the object files of a static library or rlib."""
+    for member in ar_reader.members(data, "file"):
+        if member.data.startswith(elf_reader.MAGIC + _ELF64_LITTLE):
+            yield from _of_elf(member.data, "", f"{place}, {member.name}" if place else member.name)
 
 
 def _of_archive(path: Path) -> Iterator[Piece]:
@@ -109,8 +123,8 @@ def _of_archive(path: Path) -> Iterator[Piece]:
                 if member.is_dir():
                     continue
                 with archive.open(member) as stream:
-                    head = stream.read(4)
-                if head not in (_FATBIN_MAGIC, elf_reader.MAGIC) and not member.filename.endswith(".ptx"):
+                    head = stream.read(len(ar_reader.MAGIC))
+                if not head.startswith(_MAGICS) and not member.filename.endswith(".ptx"):
                     continue
                 beside = str(Path(member.filename).with_suffix(".py").as_posix())
                 place = f"{path}, {member.filename}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rustcuda_backend import cache, doctor_oxide, gpu, plan
+from rustcuda_backend.artefact import read_artefact
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.compilers import cuda_oxide
 from rustcuda_backend.crate import crate_directory
@@ -44,7 +45,8 @@ def examine(
     # Outside a project, and where its settings are wrong, the defaults have to do.
     settings = settings or Settings()
     tools_found, tools = cuda_lines(settings, project, environ, isolated=isolated)
-    for each, directory in crates or [(settings, project)]:
+    compiled = all(each.kernels for each in settings.of_each_crate())
+    for each, directory in crates or ([] if compiled else [(settings, project)]):
         oxide = doctor_oxide.look(each, directory, tools.libdevice if tools else None, environ)
         lines += oxide.lines
         rust_found, toolchain = (
@@ -57,7 +59,11 @@ def examine(
             lines += [sysroot_line(toolchain, tools)] if tools and not oxide.applies else []
         if crates:
             lines += _capabilities(each, toolchain, tools, oxide, environ)
-    lines += [*tools_found, _cache(), *_gpus(settings, crates, environ), *_packages()]
+    artefacts = [each for each in settings.of_each_crate() if each.kernels]
+    for each in artefacts:
+        lines += _embedded(project, each, tools, environ)
+    built = [*(each for each, _ in crates), *artefacts]
+    lines += [*tools_found, _cache(), *_gpus(settings, built, environ), *_packages()]
     return list(dict.fromkeys(lines))
 
 
@@ -74,19 +80,46 @@ def _project(
         return None, [_problem("project", error)]
     if settings is None:
         return None, [Line("project", "note", f"there is none in {project}; a build with default settings:")]
-    crates = ", ".join(each.crate for each in settings.of_each_crate())
-    return settings, [Line("project", "ok", f"{project}, crate {crates}, CUDA {settings.cuda_version}")]
+    sources = ", ".join(
+        f"crate {each.crate}" if each.crate else f"kernels of {each.kernels}"
+        for each in settings.of_each_crate()
+    )
+    return settings, [Line("project", "ok", f"{project}, {sources}, CUDA {settings.cuda_version}")]
 
 
 def _crates(project: Path, settings: Settings | None) -> tuple[list[tuple[Settings, Path]], list[Line]]:
     """Each crate that is there, with its settings and folder."""
     crates, lines = [], []
     for each in settings.of_each_crate() if settings else ():
+        if not each.crate:
+            continue  # already compiled
         try:
             crates.append((each, crate_directory(project, each)))
-        except RustcudaError as error:  # noqa: PERF203
+        except RustcudaError as error:
             lines.append(_problem("crate", error))
     return crates, lines
+
+
+def _embedded(
+    project: Path, settings: Settings, tools: CudaTools | None, environ: Mapping[str, str]
+) -> Iterator[Line]:
+    """Kernels that are already compiled, and whether they serve the capabilities."""
+    try:
+        found = read_artefact(project, settings)
+    except RustcudaError as error:
+        yield _problem("kernels", error)
+        return
+    known = ", ".join(each.capability.name for each in found.found)
+    yield Line("kernels", "ok", f"{found.path}, package {found.package}, PTX for {known}")
+    try:
+        listed = plan.choose_capabilities(settings, environ)
+        warnings = plan.check_capabilities(listed, None, tools) if tools else []
+        for each in listed.capabilities:
+            found.best_for(each)
+    except RustcudaError as error:
+        yield _problem("capabilities", error)
+        return
+    yield from _listed(listed, warnings)
 
 
 def _capabilities(
@@ -105,6 +138,10 @@ def _capabilities(
     except RustcudaError as error:
         yield _problem("capabilities", error)
         return
+    yield from _listed(listed, warnings)
+
+
+def _listed(listed: CapabilityList, warnings: Sequence[str]) -> Iterator[Line]:
     names = " ".join(str(capability) for capability in listed.capabilities)
     yield Line("capabilities", "ok", f"{names} from {listed.source}")
     for warning in warnings:
@@ -124,15 +161,13 @@ def _cache() -> Line:
     )
 
 
-def _gpus(
-    settings: Settings, crates: Sequence[tuple[Settings, Path]], environ: Mapping[str, str]
-) -> Iterator[Line]:
+def _gpus(settings: Settings, built: Sequence[Settings], environ: Mapping[str, str]) -> Iterator[Line]:
     found, problem = gpu.present_gpus(environ)
     if not found:
         first, *_ = problem.splitlines()
         yield Line("GPU", "note", f"{first}; a build needs none, kernels run only where there is one")
     lists = []
-    for each, _ in crates:
+    for each in built:
         try:
             lists.append(plan.choose_capabilities(each, environ))
         except RustcudaError:  # noqa: PERF203

@@ -16,6 +16,7 @@ from typing import Any
 import filelock
 
 from rustcuda_backend import cache, machine, pipeline, process
+from rustcuda_backend.artefact import artefact_source
 from rustcuda_backend.crate_sources import source_files
 from rustcuda_backend.errors import RustcudaError, SettingsError
 from rustcuda_backend.generated import MARK, is_generated, write
@@ -74,8 +75,11 @@ def _sources(project: Path, settings: Settings) -> dict[str, tuple[int, int, str
 
     That is also more than rustc reads: what else is in a crate's folder a build script may read.
     """
-    paths = source_files(project, settings.crate, complete=False)
-    names = [path.as_posix() for path in paths if path.suffix not in _NOT_COMPILED]
+    if settings.kernels:
+        names = [artefact_source(project, settings).as_posix()]
+    else:
+        paths = source_files(project, settings.crate, complete=False)
+        names = [path.as_posix() for path in paths if path.suffix not in _NOT_COMPILED]
     return {name: _stamp(project, name) for name in ("pyproject.toml", *names)}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import containers, cubin, cubin_resources, driver_floor, fatbin, ptx_outline
+from rustcuda_backend import containers, cubin, cubin_resources, driver_floor, fatbin, oxart, ptx_outline
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.containers import Piece
 from rustcuda_backend.cuda_versions import DriverFloor
@@ -59,36 +60,93 @@ class InspectedImage:
 
 
 @dataclass(frozen=True)
+class InspectedBundle:
+    """What cuda-oxide says of the code that it embedded for one crate.
+
+    Attributes:
+        name: The cargo package.
+        target: What it was compiled for, e.g. `"sm_80"`.
+        version: Of the format.
+        options: What compiling it further must keep to, e.g. `"no FMA"`.
+        payloads: The files that it was written to.
+        entries: Its functions.
+    """
+
+    name: str
+    target: str
+    version: int
+    options: tuple[str, ...]
+    payloads: tuple[str, ...]
+    entries: tuple[oxart.Entry, ...]
+
+
+@dataclass(frozen=True)
 class InspectedPart:
-    """A fatbin, cubin or PTX.
+    """A fatbin, cubin, PTX or bundle of cuda-oxide.
 
     Attributes:
         place: Where in the file, e.g. a wheel's member; `""` for all of it.
         images: Its images.
+        bundle: What is known of a bundle; None for other parts.
     """
 
     place: str
     images: tuple[InspectedImage, ...]
+    bundle: InspectedBundle | None = None
 
 
 def inspect(path: Path) -> tuple[InspectedPart, ...]:
-    """Looks into a wheel, fatbin, cubin, PTX, or an ELF file of the host.
+    """Looks into a wheel, fatbin, cubin, PTX, or an ELF file or rlib of the host.
 
     Raises:
         FormatError: There is no device code in the file, or it is damaged.
     """
-    return tuple(_part(piece, path) for piece in containers.pieces(path))
+    return tuple(part for piece in containers.pieces(path) for part in _parts(piece, path))
 
 
-def _part(piece: Piece, path: Path) -> InspectedPart:
+def _parts(piece: Piece, path: Path) -> Iterator[InspectedPart]:
     try:
+        if piece.kind == "oxart":
+            for bundle in oxart.read(piece.data):
+                yield _bundle(bundle, piece.place)
+            return
         kernels = tables.read(piece.loader).kernels if piece.loader else ()
         signatures = {kernel.name: kernel.signature for kernel in kernels}
-        return InspectedPart(piece.place, _images(piece, signatures))
+        yield InspectedPart(piece.place, _images(piece, signatures))
     except FormatError as error:
         places = (str(path), piece.place, error.where)
         error.where = ", ".join(place for place in places if place)
         raise
+
+
+_TARGET = re.compile(r"(?:sm|compute)_(\d{1,2})(\d)([af]?)")
+
+
+def _bundle(bundle: oxart.Bundle, place: str) -> InspectedPart:
+    try:
+        images = tuple(_payload(payload, bundle.target) for payload in bundle.payloads)
+    except FormatError as error:
+        error.where = f"bundle {bundle.name}" + (f", {error.where}" if error.where else "")
+        raise
+    about = InspectedBundle(
+        bundle.name,
+        bundle.target,
+        bundle.version,
+        bundle.options,
+        tuple(payload.name for payload in bundle.payloads),
+        bundle.entries,
+    )
+    return InspectedPart(f"{place}, bundle {bundle.name}", images, about)
+
+
+def _payload(payload: oxart.Payload, target: str) -> InspectedImage:
+    if payload.kind == oxart.PTX:
+        return _ptx(payload.data, None, {})
+    if payload.kind == oxart.CUBIN:
+        return _sass(payload.data, cubin.read_capability(payload.data), {})
+    named = _TARGET.fullmatch(target)
+    capability = Capability(int(named[1]), int(named[2]), named[3]).name if named else target
+    return InspectedImage(capability, payload.kind, "none", len(payload.data), None, "not code", None)
 
 
 def _images(piece: Piece, signatures: Mapping[str, str]) -> tuple[InspectedImage, ...]:

@@ -24,8 +24,13 @@ def lend(project: Path, settings: Settings) -> list[Path]:
     Raises:
         SettingsError: There is no such crate, or no patch names a folder that builds lend to.
     """
-    crates = {crate_directory(project, each): each.crate for each in settings.of_each_crate()}
+    crates = {crate_directory(project, each): each.crate for each in settings.of_each_crate() if each.crate}
     folders = sorted({folder for crate in crates.values() for folder in device_folders(project, crate)})
+    if not crates:
+        raise SettingsError(
+            "the project has no kernel crate that a device crate could be lent to",
+            where=settings.where("kernels"),
+        )
     if not folders:
         directory = next(iter(crates))
         raise SettingsError(

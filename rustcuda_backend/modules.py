@@ -26,7 +26,7 @@ def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Sett
         # On some file systems `a.Kernels` and `a.kernels` are one file.
         same = found.setdefault(name.casefold(), (name, each))
         if same[1] is not each:
-            first, second = same[1].crate, each.crate
+            first, second = same[1].source, each.source
             both = f"of '{first}' and of '{second}'" if first != second else f"of '{first}', listed twice,"
             raise SettingsError(
                 f"the kernels {both} go into one module, '{name}'",
@@ -38,7 +38,8 @@ def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Sett
 
 def place_of_module(settings: Settings) -> str:
     """Where a crate's module is set, or where it could be."""
-    return settings.where("module" if "module" in settings.origins else "crate")
+    keys = ("module", "crate", "kernels")
+    return settings.where(next((key for key in keys if key in settings.origins), "crate"))
 
 
 def _module(settings: Settings, packages: Sequence[str]) -> str:

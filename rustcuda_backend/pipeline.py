@@ -15,7 +15,6 @@ from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Compiler, Pass
 from rustcuda_backend.constants import ConstantSymbol
-from rustcuda_backend.crate import crate_directory
 from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
@@ -91,7 +90,7 @@ def build_all(
     """
     # Mistakes in the last crate's settings are said before the first one is compiled.
     for _, settings in crates:
-        crate_directory(project, settings)
+        preparation.check_source(project, settings)
         plan.choose_capabilities(settings, environ, editable=editable)
     several = len(crates) > 1
     return [
@@ -125,17 +124,17 @@ def build(
         RustcudaError: Whatever the user has to mend.
     """
     with process.ending_children():
-        directory = crate_directory(project, settings)
+        preparation.check_source(project, settings)
         listed = plan.choose_capabilities(settings, environ, editable=editable)
         version = cuda_version(settings.cuda_version, where=settings.where("cuda_version"))
-        prepared = preparation.prepare(settings, directory, version, listed, report, environ)
-        crate, tools = prepared.crate, prepared.cuda
-        work = plan.make_plan(listed, crate.passes_directory, settings, environ)
+        prepared = preparation.prepare(settings, project, version, listed, report, environ)
+        tools = prepared.cuda
+        work = plan.make_plan(listed, prepared.directory, settings, environ)
         count = f"{len(work.passes)} capabilities" if len(work.passes) > 1 else "one capability"
-        report.note(f"{crate.package}: {count} from {listed.source}, {work.jobs} at a time")
+        report.note(f"{prepared.package}: {count} from {listed.source}, {work.jobs} at a time")
         compiler = prepared.make(work.cargo_jobs)
-        with alone_in(crate.passes_directory, report):
-            images = _run_passes(work, compiler, tools, settings, report, crate.name if several else "")
+        with alone_in(prepared.directory, report):
+            images = _run_passes(work, compiler, tools, settings, report, prepared.name if several else "")
             sources = frozenset().union(*map(compiler.sources, work.passes))
         signatures = merge_signatures([image.ptx for image in images])
         fatbin = cuda.pack(
@@ -146,7 +145,7 @@ def build(
         report.step(f"packed {len(fatbin)} bytes")
         loader = generate(_loader_content(module, signatures, images, tools, fatbin, settings.container))
         if several:
-            report.note(f"{crate.package} in {module}:")
+            report.note(f"{prepared.package} in {module}:")
         _closing_table(report, listed, images, prepared.why, compiler, tools)
         return Kernels(loader, fatbin, settings.container, sources)
 
@@ -197,7 +196,8 @@ def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
 
 def _assemble(module: PtxModule, kept: Path, tools: CudaTools, settings: Settings, report: Report) -> Image:
     started = time.monotonic()
-    arguments = (*(("-lineinfo",) if settings.lineinfo else ()), *settings.ptxas_args)
+    own = (*(("-lineinfo",) if settings.lineinfo else ()), *module.ptxas_arguments)
+    arguments = (*dict.fromkeys(own), *settings.ptxas_args)
     # Also where the cubin comes from the cache: people read it.
     cache.write_atomically(kept, module.text.encode())
     cubin = assembled(module, tools, arguments, kept)

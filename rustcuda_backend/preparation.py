@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rustcuda_backend import cuda, oxide_tools, plan, sysroot, toolchain_pin
+from rustcuda_backend.artefact import artefact_path, read_artefact
 from rustcuda_backend.compilers import Compiler, cuda_oxide
 from rustcuda_backend.compilers.choice import Choice, choose
 from rustcuda_backend.compilers.cuda_oxide import CudaOxideCompiler
+from rustcuda_backend.compilers.embedded import EmbeddedCompiler
 from rustcuda_backend.compilers.nvptx import NvptxCompiler
-from rustcuda_backend.crate import Crate, load_crate, load_crate_as_it_stands
+from rustcuda_backend.crate import Crate, crate_directory, load_crate, load_crate_as_it_stands
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import CudaVersion
+from rustcuda_backend.device_crates import make_ignored
 from rustcuda_backend.oxide_tools import Backend
 from rustcuda_backend.plan import CapabilityList
 from rustcuda_backend.report import Report
@@ -24,16 +27,20 @@ from rustcuda_backend.settings import Settings
 
 @dataclass(frozen=True)
 class Prepared:
-    """A crate and what compiles it.
+    """What kernels are made from, and what compiles it.
 
     Attributes:
-        crate: The kernel crate.
+        package: The cargo package, for messages.
+        name: Its name in file names.
+        directory: Where each pass gets a folder of its own.
         cuda: NVIDIA's tools.
         why: Which compiler, and what decided, for messages.
         make: Makes the compiler, for a number of rustc's that each pass may run at once.
     """
 
-    crate: Crate
+    package: str
+    name: str
+    directory: Path
     cuda: CudaTools
     why: str
     make: Callable[[int], Compiler]
@@ -67,19 +74,31 @@ class _Given:
             )
 
 
+def check_source(project: Path, settings: Settings) -> None:
+    """Makes sure that what kernels are made from is there, without asking cargo.
+
+    Raises:
+        SettingsError: It is not, or lies outside the project.
+    """
+    if settings.kernels:
+        artefact_path(project, settings)
+    else:
+        crate_directory(project, settings)
+
+
 def prepare(
     settings: Settings,
-    directory: Path,
+    project: Path,
     version: CudaVersion,
     listed: CapabilityList,
     report: Report,
     environ: Mapping[str, str],
 ) -> Prepared:
-    """Chooses the compiler, finds its tools, and reads the crate.
+    """Chooses the compiler, finds its tools, and reads the crate; or reads what is already compiled.
 
     Args:
         settings: The project's settings.
-        directory: The crate's folder.
+        project: The folder of pyproject.toml.
         version: The CUDA version asked for.
         listed: The capabilities to build for.
         report: Where notes and warnings go.
@@ -88,9 +107,31 @@ def prepare(
     Raises:
         RustcudaError: Something is missing or wrong.
     """
+    if settings.kernels:
+        return _for_embedded(_Given(settings, project, version, listed, report, environ))
+    directory = crate_directory(project, settings)
     given = _Given(settings, directory, version, listed, report, environ)
     choice = choose(settings, directory, environ)
     return _for_cuda_oxide(given, choice, choice.backend) if choice.backend else _for_nvptx(given, choice)
+
+
+def _for_embedded(given: _Given) -> Prepared:
+    embedded = read_artefact(given.directory, given.settings)
+    tools = given.cuda_tools()
+    for warning in plan.check_capabilities(given.listed, None, tools):
+        given.report.warn(warning)
+    for capability in given.listed.capabilities:
+        embedded.best_for(capability)  # or says why there is none
+    directory = given.directory / "target" / "rustcuda"
+    make_ignored(directory)
+    return Prepared(
+        embedded.package,
+        embedded.package.replace("-", "_"),
+        directory,
+        tools,
+        f"none ({embedded.where}: cuda-oxide has compiled them)",
+        lambda _: EmbeddedCompiler(embedded, given.report),
+    )
 
 
 def _for_nvptx(given: _Given, choice: Choice) -> Prepared:
@@ -120,7 +161,7 @@ def _for_nvptx(given: _Given, choice: Choice) -> Prepared:
             report,
         ).with_library()
 
-    return Prepared(crate, tools, f"{choice.name} ({choice.why})", make)
+    return _prepared(crate, tools, choice, make)
 
 
 def _for_cuda_oxide(given: _Given, choice: Choice, backend: Backend) -> Prepared:
@@ -144,4 +185,9 @@ def _for_cuda_oxide(given: _Given, choice: Choice, backend: Backend) -> Prepared
         )
         return CudaOxideCompiler(oxide, crate, settings, flags, environ, cargo_jobs, report)
 
-    return Prepared(crate, tools, f"{choice.name} ({choice.why})", make)
+    return _prepared(crate, tools, choice, make)
+
+
+def _prepared(crate: Crate, tools: CudaTools, choice: Choice, make: Callable[[int], Compiler]) -> Prepared:
+    why = f"{choice.name} ({choice.why})"
+    return Prepared(crate.package, crate.name, crate.passes_directory, tools, why, make)

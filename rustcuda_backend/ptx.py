@@ -87,6 +87,7 @@ class PtxModule:
         version: The PTX ISA version, e.g. `"8.0"`.
         constants: Its variables in constant memory, in the order of their names.
         unlaunchable: Names of further kernels, which take what Python cannot pass.
+        ptxas_arguments: What ptxas must be told so that it keeps to what the compiler was asked for.
     """
 
     capability: Capability
@@ -95,6 +96,7 @@ class PtxModule:
     version: str
     constants: tuple[ConstantSymbol, ...] = ()
     unlaunchable: tuple[str, ...] = ()
+    ptxas_arguments: tuple[str, ...] = ()
 
 
 def parse_entries(text: str) -> tuple[PtxEntry, ...]:
@@ -184,6 +186,12 @@ def header(raw: str) -> tuple[str, str]:
     if not target or not version:
         raise FormatError("the compiler's output is not PTX: it has no .version and .target")
     return version[1], target[1]
+
+
+def with_header(raw: str, version: str, target: str) -> str:
+    """A PTX text under another PTX ISA version and target."""
+    text = _VERSION.sub(f".version {version}", raw, count=1)
+    return _TARGET.sub(f".target {target}", text, count=1)
 
 
 def _checked_version(raw: str, capability: Capability) -> str:

@@ -6,23 +6,14 @@ for its own whose names end in `.rcgu.o`; from 1.97 on those that the member `li
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from rustcuda_backend import ar_reader
 from rustcuda_backend.errors import FormatError
 
-_MAGIC = b"!<arch>\n"
-_HEADER_BYTES = 60
 _LIST = "lib.rmeta-link"
 # What rustc's metadata has after each string.
 _STRING_END = 0xC1
-
-
-@dataclass(frozen=True)
-class _Member:
-    name: str
-    header: bytes
-    data: bytes
 
 
 def add_members(rlib: bytes, members: Mapping[str, bytes]) -> bytes:
@@ -39,26 +30,9 @@ def add_members(rlib: bytes, members: Mapping[str, bytes]) -> bytes:
         _written(_LIST, _listed(member.data, list(members)))
         if member.name == _LIST
         else member.header + _padded(member.data)
-        for member in _members(rlib)
+        for member in ar_reader.members(rlib, "rlib of the sysroot")
     ]
-    return b"".join([_MAGIC, *written, *(_written(name, data) for name, data in members.items())])
-
-
-def _members(rlib: bytes) -> Iterator[_Member]:
-    if not rlib.startswith(_MAGIC):
-        raise FormatError("an rlib of the sysroot is no ar archive")
-    position = len(_MAGIC)
-    while position < len(rlib):
-        header = rlib[position : position + _HEADER_BYTES]
-        try:
-            size = int(header[48:58])
-        except ValueError:
-            raise FormatError("an rlib of the sysroot is a malformed ar archive") from None
-        position += _HEADER_BYTES
-        yield _Member(
-            header[:16].decode("latin-1").rstrip().rstrip("/"), header, rlib[position : position + size]
-        )
-        position += size + size % 2
+    return b"".join([ar_reader.MAGIC, *written, *(_written(name, data) for name, data in members.items())])
 
 
 def _written(name: str, data: bytes) -> bytes:

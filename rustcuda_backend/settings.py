@@ -55,7 +55,15 @@ class Settings:
     """What a project can set. Keys are spelled with `-` outside Python."""
 
     crate: str = setting(
-        "", "folder of the kernel crate, relative to pyproject.toml; the only one needed", of_crate=True
+        "",
+        "folder of the kernel crate, relative to pyproject.toml; it or `kernels` is all that is needed",
+        of_crate=True,
+    )
+    kernels: str = setting(
+        "",
+        "in place of `crate`: a file in which cuda-oxide embedded kernels, or `FILE#PACKAGE` where it holds "
+        "those of several packages",
+        of_crate=True,
     )
     module: str = setting(
         "",
@@ -108,6 +116,11 @@ class Settings:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     # With several crates, the settings of each: its own and all those shared.
     crates: tuple[Settings, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """What the kernels are made from, as it is set: the crate's folder, or the file that has them."""
+        return self.crate or self.kernels
 
     def where(self, key: str) -> str:
         """The place a setting comes from, e.g. `environment variable RUSTCUDA_JOBS`."""
@@ -189,7 +202,7 @@ def read_settings(
         _check(settings, TABLE)
         return settings
     for name, (_, where) in {**shared, **text}.items():
-        if name in ("crate", "module"):
+        if name in ("crate", "kernels", "module"):
             raise SettingsError(
                 f"'{name}' cannot be set for several crates at once",
                 where=where,
@@ -298,7 +311,13 @@ def _unknown(shown: str, where: str, key: str, known: Sequence[str], noun: str) 
 
 
 def _check(settings: Settings, place: str) -> None:
-    if not settings.crate:
+    if settings.crate and settings.kernels:
+        raise SettingsError(
+            "kernels come from a 'crate' or from a file, 'kernels', not from both",
+            where=f"{settings.where('crate')}; {settings.where('kernels')}",
+            hint=f"remove one of them, or give each a table {CRATES} of its own",
+        )
+    if not settings.source:
         raise SettingsError(
             "the setting 'crate' is missing",
             where=settings.origins.get("crate", f"{place} in pyproject.toml"),

@@ -17,7 +17,7 @@ from rustcuda_backend.settings_values import spelled
 FILE = Path(__file__).with_name("rustcuda.schema.json")
 
 # What a setting that cannot be set to nothing has in it.
-_NOT_EMPTY = {"crate": ".", "capabilities": "[^ ;,]"}
+_NOT_EMPTY = {"crate": ".", "kernels": ".", "capabilities": "[^ ;,]"}
 
 
 def tool_schema(_tool: str = "rustcuda") -> dict[str, Any]:
@@ -36,7 +36,8 @@ def make_schema() -> dict[str, Any]:
         "items": {
             "type": "object",
             "additionalProperties": False,
-            "required": ["crate"],
+            # One of the two, and not both.
+            "oneOf": [{"required": [name]} for name in ("crate", "kernels")],
             "properties": _properties(CRATE_FIELDS),
         },
     }
@@ -48,7 +49,10 @@ def make_schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": properties,
-        "dependencies": {"crates": {"properties": {"crate": False, "module": False}}},
+        "dependencies": {
+            "crates": {"properties": dict.fromkeys(("crate", "kernels", "module"), False)},
+            "crate": {"properties": {"kernels": False}},
+        },
     }
 
 

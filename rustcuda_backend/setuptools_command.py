@@ -6,7 +6,7 @@ import importlib.metadata
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from setuptools import Command, Distribution
 from setuptools.command.build_py import build_py as BuildPy  # noqa: N812
@@ -19,6 +19,9 @@ from rustcuda_backend.errors import ToolError
 from rustcuda_backend.generated import file_names, is_generated, remove_generated, write
 from rustcuda_backend.modules import check_free, modules
 from rustcuda_backend.settings import Settings, read_settings, read_table
+
+if TYPE_CHECKING:
+    from rustcuda_backend.report import Report
 
 COMMAND = "build_rustcuda"
 
@@ -162,9 +165,36 @@ class BuildRustcuda(Command):
         remove_generated(Path(str(self.build_lib)))
         for (module, _), kernels in zip(crates, built, strict=True):
             write(self._build_folder(module), module, kernels)
+        self._strip([settings for _, settings in crates if settings.kernels], report)
+
+    def _strip(self, artefacts: Sequence[Settings], report: Report) -> None:
+        """Takes kernels out of the libraries that they come from, where those go into the wheel.
+
+        The fatbin has them, and nothing is to be compiled when the library is loaded.
+        """
+        from rustcuda_backend import artefact
+        from rustcuda_backend.stripping import strip
+
+        taken: dict[Path, set[str]] = {}
+        for settings in artefacts:
+            found = artefact.read_artefact(Path.cwd(), settings)
+            taken.setdefault(found.path, set()).add(found.package)
+        for copy, original in self.get_finalized_command("build_py").get_output_mapping().items():
+            source = Path(original).resolve()
+            if source not in taken:
+                continue
+            left = {bundle.name for bundle in artefact.read_bundles(source)} - taken[source]
+            if left:
+                report.warn(
+                    f"{original} keeps its kernels in the wheel, since nothing takes those of the packages "
+                    f"{', '.join(sorted(left))}"
+                )
+            elif count := strip(Path(copy)):
+                report.note(f"{original} goes into the wheel without its {count} bytes of kernels")
 
     def get_source_files(self) -> list[str]:
         """What an sdist needs for building the kernels, relative to the project."""
+        from rustcuda_backend.artefact import artefact_source
         from rustcuda_backend.crate import crate_directory
 
         with session.user_errors():
@@ -172,6 +202,9 @@ class BuildRustcuda(Command):
             complete = "sdist" in self.distribution.commands
             files = set()
             for each in self._settings().of_each_crate():
+                if each.kernels:
+                    files.add(artefact_source(Path.cwd(), each))
+                    continue
                 crate_directory(Path.cwd(), each)
                 files.update(source_files(Path.cwd(), each.crate, complete=complete))
                 if complete:
@@ -189,13 +222,15 @@ class BuildRustcuda(Command):
         from rustcuda_backend import packed_sources
 
         for each in self._settings().of_each_crate():
+            if each.kernels:
+                continue
             sources = [path.as_posix() for path in source_files(Path.cwd(), each.crate)]
             for text in packed_sources.warnings(Path.cwd(), each.crate, sources, packed):
                 self.report.warn(text)
 
     def device_folders(self) -> list[Path]:
         """Where cargo looks for the device crates in the project, relative to it."""
-        crates = self._settings().of_each_crate()
+        crates = [each for each in self._settings().of_each_crate() if each.crate]
         return sorted({folder for each in crates for folder in device_folders(Path.cwd(), each.crate)})
 
     def get_outputs(self) -> list[str]:

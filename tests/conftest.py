@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from environments import Environment, made_once, make_links
 from loaders import loaded, make_loader, seam, stub_library  # noqa: F401
+from oxide_stand_ins import ferrum_library as download_ferrum
 from oxide_stand_ins import ferrum_ptx
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, REPOSITORY, MakeProject
 
@@ -125,6 +126,12 @@ def fresh(tmp_path: Path, links: Path) -> Environment:
 
 
 @pytest.fixture(scope="session")
-def ferrum(tmp_path_factory: pytest.TempPathFactory) -> str:
+def ferrum_library(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A library in which cuda-oxide has embedded kernels."""
+    return download_ferrum(tmp_path_factory.mktemp("ferrum"))
+
+
+@pytest.fixture(scope="session")
+def ferrum(ferrum_library: bytes) -> str:
     """PTX that cuda-oxide has made."""
-    return ferrum_ptx(tmp_path_factory.mktemp("ferrum"))
+    return ferrum_ptx(ferrum_library)

@@ -25,7 +25,7 @@ EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
 _UNSET = ("SOURCE_DATE_EPOCH", "PIP_NO_INDEX", "PYTHONPATH", "VIRTUAL_ENV")
 
 # pip's words where no index answers.
-_AWAY = re.compile(r"Could not find a version|connection broken|Failed to establish|timed out", re.IGNORECASE)
+AWAY = re.compile(r"Could not find a version|connection broken|Failed to establish|timed out", re.IGNORECASE)
 
 
 def environment(capabilities: str = "8.0;9.0+PTX", **variables: str) -> dict[str, str]:
@@ -118,7 +118,7 @@ class Tools:
         argv = [sys.executable, "-m", "pip", "install", "--no-deps", "--target", folder, "uv"]
         finished = process.run(argv, env=environment())
         said = finished.stdout + finished.stderr
-        if not finished.ok and _AWAY.search(said):
+        if not finished.ok and AWAY.search(said):
             pytest.skip(f"PyPI is away, so there are no front ends to try: {said.strip().splitlines()[-1]}")
         succeed(finished)
 

@@ -211,7 +211,7 @@ def test_what_wins() -> None:
                 {},
                 "unknown setting 'zzz'",
                 "2 in pyproject.toml",
-                "are: crate, module, capabilities, features",
+                "are: crate, kernels, module, capabilities, features",
             ),
         ),
         (

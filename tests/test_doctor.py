@@ -123,7 +123,7 @@ class TestProject:
             text.replace('\ncrate = "kernels"\n', "\n", 1), encoding="utf-8"
         )
         lines = examine(project, [], environ)
-        assert only(lines, "project").text.startswith(f"{project}, crate kernels, more, gone,")
+        assert only(lines, "project").text.startswith(f"{project}, crate kernels, crate more, crate gone,")
         assert only(lines, "crate").state == "missing"
         listed = [line.text.partition(" ")[0] for line in lines if line.topic == "capabilities"]
         assert listed == ["8.0", "9.0"]

@@ -291,7 +291,7 @@ class TestNothingToSee:
             main(["inspect", str(path)])
         assert ended.value.code == 1
         what, where, hint = capsys.readouterr().err.splitlines()
-        assert what == "rustcuda: error: this is no wheel, fatbin, cubin, PTX or ELF file"
+        assert what == "rustcuda: error: this is no wheel, fatbin, cubin, PTX, ELF file or rlib"
         assert where.endswith(str(path))
         assert "name one of these" in hint
 

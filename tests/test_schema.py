@@ -44,7 +44,8 @@ def test_every_setting_is_in_it() -> None:
     assert all(item["description"] for item in properties.values() if "properties" not in item)
     assert properties["fmad"]["default"] is True
     assert "default" not in properties["jobs"], "0 cannot be set"
-    assert set(properties["crates"]["items"]["properties"]) == {"crate", "module", "capabilities", "features"}
+    of_crate = {"crate", "kernels", "module", "capabilities", "features"}
+    assert set(properties["crates"]["items"]["properties"]) == of_crate
 
 
 def test_it_is_registered() -> None:
@@ -98,6 +99,12 @@ SEVERAL: list[tuple[dict[str, Any], bool]] = [
     ({"crates": [{"crate": "a", "modul": "p.a"}]}, False),
     ({"crates": CRATES, "crate": "k"}, False),
     ({"crates": CRATES, "module": "p.k"}, False),
+    ({"crates": CRATES, "kernels": "a.so"}, False),
+    ({"crates": [*CRATES, {"kernels": "a.so#b", "module": "p.c"}]}, True),
+    ({"crates": [{"crate": "a", "kernels": "a.so"}]}, False),
+    ({"kernels": "a.so", "capabilities": "9.0"}, True),
+    ({"kernels": "a.so", "crate": "k"}, False),
+    ({"kernels": ""}, False),
 ]
 
 

@@ -109,10 +109,10 @@ def test_every_setting_has_a_variable_that_a_slip_is_close_to(name: str) -> None
 def test_an_unknown_key_unlike_all_others_gets_the_list() -> None:
     with pytest.raises(SettingsError) as raised:
         read({"zzzzz": 1})
-    assert "crate, module, capabilities, cuda-version" in raised.value.hint
+    assert "crate, kernels, module, capabilities, cuda-version" in raised.value.hint
     with pytest.raises(SettingsError) as raised:
         read(environ={"RUSTCUDA_ZZZZZ": "1"})
-    assert "the variables are: RUSTCUDA_CRATE, RUSTCUDA_MODULE, " in raised.value.hint
+    assert "the variables are: RUSTCUDA_CRATE, RUSTCUDA_KERNELS, " in raised.value.hint
 
 
 def test_a_key_spelled_as_in_python_is_an_error_too() -> None:

@@ -12,11 +12,12 @@ from rustcuda_backend.inspection import InspectedPart
 from rustcuda_backend.report import table_lines
 
 NAME = "inspect"
-SUMMARY = "list the images and kernels in a wheel, fatbin, cubin, PTX or ELF file"
+SUMMARY = "list the images and kernels in a wheel, fatbin, cubin, PTX, ELF file or rlib"
 DESCRIPTION = """\
 List the images and kernels in a file, also one that nvcc has made: a wheel (.whl), a fatbin, a cubin, PTX,
-or an object file, shared library or executable with a section .nv_fatbin. Registers, stack and local memory
-are per thread, shared memory per block, without what a launch adds. Memory is in bytes."""
+or an object file, shared library or executable with a section .nv_fatbin. Of those that cuda-oxide has made,
+and of rlibs, the bundles in sections .oxart: package, target, code and entries. Registers, stack and local
+memory are per thread, shared memory per block, without what a launch adds. Memory is in bytes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,11 +35,26 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for number, part in enumerate(parts):
         print(("\n" if number else "") + (part.place or str(arguments.file)))
-        for line in [*_images(part), *_kernels(part), *_signatures(part)]:
+        for line in [*_bundle(part), *_images(part), *_kernels(part), *_signatures(part), *_entries(part)]:
             print(f"  {line}".rstrip())
     return 0
 
 
+def _bundle(part: InspectedPart) -> list[str]:
+    if not part.bundle:
+        return []
+    more = "".join(f", {option}" for option in part.bundle.options)
+    return [f"made by cuda-oxide for {part.bundle.target}, bundle format {part.bundle.version}{more}"]
+
+
+def _entries(part: InspectedPart) -> list[str]:
+    if not part.bundle or not part.bundle.entries:
+        return []
+    rows = [[entry.name, entry.kind, _shown(entry.metadata)] for entry in part.bundle.entries]
+    return ["", *table_lines(_ENTRIES, rows)]
+
+
+_ENTRIES = ("entry", "kind", "metadata")
 _IMAGES = ("capability", "image", "compression", "bytes", "kernels", "driver from", "known by")
 _KERNELS = ("kernel", "capability", "registers", "shared", "local", "stack")
 

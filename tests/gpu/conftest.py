@@ -1,4 +1,4 @@
-"""What the tests here need: torch, a GPU, and the sample's wheel, installed in this environment.
+"""What the tests here need: torch, a GPU, and the wheels whose kernels they launch.
 
 Neither the backend nor Rust has to be there; on a machine without them:
 
@@ -21,13 +21,7 @@ def _lack() -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import torch
-    if not torch.cuda.is_available():
-        return "torch sees no NVIDIA GPU"
-    try:
-        importlib.import_module("sample_ext.kernels_cuda")
-    except ModuleNotFoundError:
-        return "the sample's wheel is not installed"
-    return ""
+    return "" if torch.cuda.is_available() else "torch sees no NVIDIA GPU"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,4 +46,4 @@ def torch(_gpu: None) -> Any:
 @pytest.fixture(scope="session")
 def kernels_cuda(_gpu: None) -> Any:
     """The generated loader in the installed wheel."""
-    return importlib.import_module("sample_ext.kernels_cuda")
+    return pytest.importorskip("sample_ext.kernels_cuda", reason="the sample's wheel is not installed")

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("kernels_cuda")
+
 
 def fresh(code: str, folder: Path) -> str:
     """Runs code in a new interpreter, with the sample's loader as `k`; gives what it prints."""

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("kernels_cuda")
+
 SAMPLE_TESTS = Path(__file__).parents[2] / "sample_ext" / "tests"
 
 
