@@ -31,6 +31,7 @@ _FORMS = (
     (re.compile(r"\*mut (\w+)"), "pointer", True),
     (re.compile(r"&(\w+)"), "pointer", False),
     (re.compile(r"&mut (\w+)"), "pointer", True),
+    (re.compile(r"\[(\w+); [1-9]\d*\]"), "array", False),
     (re.compile(r"(\w+)"), "scalar", False),
 )
 
@@ -45,8 +46,8 @@ class Parameter:
     Attributes:
         name: The Rust name.
         kind: `"scalar"`, `"pointer"` (8 bytes), `"slice"` (a pointer and a length, 8 bytes each) or `"rows"`
-            (a slice followed by the elements of a row, 4 bytes); from rustdoc also `"whole_slice"` (a slice
-            as one parameter of 16 bytes), `"array"` (`[T; N]`, whose N is read from `rust_type`), and
+            (a slice followed by the elements of a row, 4 bytes), `"array"` (`[T; N]`, whose N is read from
+            `rust_type`); from rustdoc also `"whole_slice"` (a slice as one parameter of 16 bytes), and
             `"value"`, of a type whose size only the PTX entry knows, never in a finished module.
         dtype: Rust scalar: of the value, of what is pointed to, or of the slice's elements.
             `""` where the source does not tell (a pointer read from PTX).
@@ -130,7 +131,7 @@ def parse_type(name: str, rust_type: str) -> Parameter:
             return Parameter(name, "value" if kind == "scalar" else kind, "", mutable, rust_type)
     raise SignatureError(
         f"parameter '{name}: {rust_type}' cannot be passed from Python",
-        hint="take numbers, bool, raw pointers to them, &[T], or DisjointSlice<T>",
+        hint="take numbers, bool, arrays of them, raw pointers to them, &[T], or DisjointSlice<T>",
     )
 
 

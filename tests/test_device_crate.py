@@ -151,10 +151,12 @@ pub unsafe fn everything(
     n: Index, flag: bool, half: f16, brain: bf16, wide: f64, small: i8, r#type: usize,
     from: *const f32, to: Out, one: &u64, read: &[i16], brains: &[bf16], fixed: &'static [bool],
     mut write: DisjointSlice<f32>, other: rustcuda_device::DisjointSlice<'_, u8>,
+    weights: [f16; 3], long: [u8; 1_0 + 2],
 ) {
     let index = thread::index_1d();
     if let Some(place) = write.get_mut(index) { *place = n as f32; }
     let _ = (flag, half, brain, wide, small, r#type, from, to, one, read, brains, fixed, other);
+    let _ = (weights, long);
 }
 """)
     signature = only(kernels.compile(source))
@@ -164,8 +166,9 @@ pub unsafe fn everything(
     assert signature.parameters == parameters(
         n="u32", flag="bool", half="f16", brain="bf16", wide="f64", small="i8", type="usize",
         **{"from": "*const f32"}, to="*mut f16", one="&u64", read="&[i16]", brains="&[bf16]", fixed="&[bool]",
-        write="DisjointSlice<f32>", other="DisjointSlice<u8>",
+        write="DisjointSlice<f32>", other="DisjointSlice<u8>", weights="[f16; 3]", long="[u8; 12]",
     )  # fmt: skip
+    assert signature.abi_bytes[-2:] == (6, 12)
 
 
 @pytest.mark.parametrize(
@@ -694,6 +697,7 @@ def test_two_threads_never_get_one_element(kernels: Kernels, snippet: Snippet, s
         ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
         ('#[kernel] fn k() {\ngpu_assert!(true, "{}", 1); }', 3, "print values by gpu_printf! before it"),
         ('#[kernel] fn k() {\ngpu_printf!("{}", [1]); }', 3, "gpu_printf! cannot print a `[{integer}; 1]`"),
+        ("#[kernel]\nfn k(x: [f32; 0]) {}", 2, "an array without elements is no parameter of a kernel"),
         ("struct S;\n#[kernel] fn k(\n    s: S) {}", 4, "type `S` cannot be passed from Python"),
         (
             "#[kernel] fn k(\n    x: *const [f32; 4]) {}",

@@ -165,6 +165,16 @@ def test_an_operator_has_the_kernels_schema_and_launches_it(make_loader: Any) ->
 
 
 @pytest.mark.usefixtures("library")
+def test_an_operator_takes_arrays_as_lists(make_loader: Any) -> None:
+    taking = signature("op", "x: &[f32]", "w: [f32; 3]", "n: [i16; 2]", "flags: [bool; 1]")
+    loaded = make_loader(content(taking))
+    operator = loaded.module.op.torch_op("mine::op", grid=1, block=32)
+    assert operator.more["schema"] == "(Tensor x, float[] w, SymInt[] n, bool[] flags) -> ()"
+    operator(X, [1.0, 2.0, 3.0], [4, 5], [True])
+    assert loaded.last.packed[2:4] == (struct.pack("<3f", 1, 2, 3), struct.pack("<2h", 4, 5))
+
+
+@pytest.mark.usefixtures("library")
 def test_an_operator_with_a_fixed_grid_and_blocks_that_follow(make_loader: Any) -> None:
     loaded = make_loader(content(OP))
     operator = loaded.module.op.torch_op("mine::op", grid=4, block=lambda n, *_: 32 * n)

@@ -30,7 +30,7 @@ def test_every_form_of_every_scalar(scalar: str, form: str, kind: str, mutable: 
 
 
 @pytest.mark.parametrize(
-    "written", ["char", "u128", "&mut [f32]", "*const Pair", "[f32; 4]", "(u32, u32)", "", "mut"]
+    "written", ["char", "u128", "&mut [f32]", "*const Pair", "[f32; 0]", "[Pair; 4]", "(u32, u32)", "", "mut"]
 )
 def test_what_cannot_be_passed(written: str) -> None:
     with pytest.raises(SignatureError, match="cannot be passed from Python") as raised:

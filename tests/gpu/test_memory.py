@@ -98,3 +98,10 @@ def test_barriers_hear_when_copies_have_ended(torch: Any, intrinsics: Any) -> No
     y = torch.zeros_like(x)
     intrinsics.async_copy_arrive[1, 64](x, y)
     assert torch.equal(y.view(torch.int32).reshape(4, 64), x.view(torch.int32).reshape(4, 64).flip(1))
+
+
+def test_arrays_by_value(torch: Any, intrinsics: Any) -> None:
+    y = torch.zeros(40, device="cuda")
+    weights, signs = [0.5, 1.0, -2.0, 4.0, 8.0], [1, -1, 0]
+    intrinsics.memory_arrays[1, 64](weights, signs, y)
+    assert y.tolist() == [weights[at % 5] * signs[at % 3] for at in range(40)]

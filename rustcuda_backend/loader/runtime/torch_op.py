@@ -18,14 +18,13 @@ def _schema(parameters: Sequence[tuple[str, str, str, str, bool, str]]) -> tuple
     takes: list[str] = []
     written: list[str] = []
     for _, name, kind, dtype, mutable, _ in parameters:
-        if kind != "scalar":
+        if kind in ("scalar", "array"):
+            number = "bool" if dtype == "bool" else "float" if dtype in _FLOAT_LIMITS else "SymInt"
+            takes.append(f"{number}[] {name}" if kind == "array" else f"{number} {name}")
+        else:
             takes.append(f"Tensor(a{len(written)}!) {name}" if mutable else f"Tensor {name}")
             if mutable:
                 written.append(name)
-        elif dtype == "bool":
-            takes.append(f"bool {name}")
-        else:
-            takes.append(f"{'float' if dtype in _FLOAT_LIMITS else 'SymInt'} {name}")
     return f"({', '.join(takes)}) -> ()", tuple(written)
 
 

@@ -53,7 +53,7 @@ scalars!(f16);
 #[diagnostic::on_unimplemented(
     message = "a kernel's parameter of type `{Self}` cannot be passed from Python",
     label = "cannot be passed from Python",
-    note = "take numbers, bool, `*const T`, `*mut T`, `&[T]` to read, or `DisjointSlice<T>` to write"
+    note = "take numbers, bool, arrays of them, `*const T`, `*mut T`, `&[T]` to read, or `DisjointSlice<T>` to write"
 )]
 pub trait KernelParam {
     /// Its spelling in records: what stands before the scalar, the scalar, and what stands after.
@@ -77,6 +77,35 @@ impl<T: Scalar> KernelParam for &T {
 impl<T: Scalar> KernelParam for &[T] {
     const SPELLING: [&'static str; 3] = ["&[", T::NAME, "]"];
     const IS_SLICE: bool = true;
+}
+
+impl<T: Scalar, const N: usize> KernelParam for [T; N] {
+    const SPELLING: [&'static str; 3] = ["[", T::NAME, ArrayEnd::<N>::TEXT];
+}
+
+/// What stands behind the scalar in an array's spelling: `; 4]`.
+struct ArrayEnd<const N: usize>;
+
+impl<const N: usize> ArrayEnd<N> {
+    // Of the most digits that there are.
+    const BYTES: [u8; 23] = {
+        assert!(
+            N > 0,
+            "an array without elements is no parameter of a kernel"
+        );
+        let mut bytes = [0; 23];
+        let end = put(&mut bytes, 0, "; ");
+        let end = put_number(&mut bytes, end, N as u64);
+        put(&mut bytes, end, "]");
+        bytes
+    };
+    const TEXT: &'static str = {
+        let (text, _) = Self::BYTES.split_at(3 + digits(N as u64));
+        match core::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(_) => unreachable!(),
+        }
+    };
 }
 
 impl<T: Scalar, Space: SpaceLayout> KernelParam for DisjointSlice<'_, T, Space> {

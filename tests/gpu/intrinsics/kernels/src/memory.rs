@@ -107,6 +107,16 @@ packs! {
     pack_bf16_8: bf16 8 bf16::from_f32_const(7.0);
 }
 
+/// Arrays by value: each thread picks an element of both.
+#[kernel]
+pub fn memory_arrays(weights: [f32; 5], signs: [i8; 3], mut y: DisjointSlice<f32>) {
+    let index = thread::index_1d();
+    let at = index.get();
+    if let Some(y) = y.get_mut(index) {
+        *y = weights[at % 5] * f32::from(signs[at % 3]);
+    }
+}
+
 /// Packs in shared memory, reversed within a block of 64.
 #[kernel]
 pub fn pack_shared(x: &[f32], mut y: DisjointSlice<f32>) {
