@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rustcuda_backend import records
-from rustcuda_backend.signature import SCALAR_BYTES
+from rustcuda_backend.scalars import SCALAR_BYTES
 
 
 @dataclass(frozen=True)

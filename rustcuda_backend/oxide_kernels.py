@@ -18,7 +18,8 @@ from rustcuda_backend.capability import Capability
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.ptx import PtxEntry, PtxModule
-from rustcuda_backend.signature import SCALAR_BYTES, KernelSignature, Parameter
+from rustcuda_backend.scalars import SCALAR_BYTES
+from rustcuda_backend.signature import KernelSignature, Parameter
 
 # What cuda-oxide's `#[kernel]` puts before a kernel's name: since 2026-08, and in version 0.2.1.
 _KERNEL = re.compile(r"(?:cuda_oxide_codegen_v1_)?cuda_oxide_kernel_246e25db_(?P<name>\w+)")

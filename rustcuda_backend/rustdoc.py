@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 from rustcuda_backend import process
 from rustcuda_backend.errors import FormatError, ToolError
 from rustcuda_backend.report import Report
-from rustcuda_backend.signature import SCALAR_BYTES, KernelSignature, Parameter
+from rustcuda_backend.scalars import SCALAR_BYTES
+from rustcuda_backend.signature import KernelSignature, Parameter
 
 # 57 is what rustdoc 1.96 writes, and the tests read what it wrote. 58 to 61 only add fields to items and
 # functions (stability, const_stability, default_unstable): by comparison of the definitions in the

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from struct import calcsize
 from typing import TypeAlias
 
-from rustcuda_backend import records
+from rustcuda_backend import records, structs
 from rustcuda_backend.errors import SignatureError
-
-# Bytes of each Rust scalar that can be a kernel parameter or be pointed to.
-SCALAR_BYTES = {
-    "bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "f32": 4,
-    "i64": 8, "u64": 8, "isize": 8, "usize": 8, "f64": 8,
-}  # fmt: skip
+from rustcuda_backend.scalars import SCALAR_BYTES
+from rustcuda_backend.structs import Struct
 
 # Sizes along x, y and z.
 Extents: TypeAlias = "tuple[int, int, int]"
@@ -47,12 +44,15 @@ class Parameter:
         name: The Rust name.
         kind: `"scalar"`, `"pointer"` (8 bytes), `"slice"` (a pointer and a length, 8 bytes each) or `"rows"`
             (a slice followed by the elements of a row, 4 bytes), `"array"` (`[T; N]`, whose N is read from
-            `rust_type`); from rustdoc also `"whole_slice"` (a slice as one parameter of 16 bytes), and
-            `"value"`, of a type whose size only the PTX entry knows, never in a finished module.
+            `rust_type`), `"struct"`; from rustdoc also `"whole_slice"` (a slice as one parameter of 16
+            bytes), and `"value"`, of a type whose size only the PTX entry knows, never in a finished
+            module.
         dtype: Rust scalar: of the value, of what is pointed to, or of the slice's elements.
-            `""` where the source does not tell (a pointer read from PTX).
+            `""` where the source does not tell (a pointer read from PTX). Of a struct, how Python's
+            `struct` packs it.
         mutable: Whether the kernel may write through it.
         rust_type: The type in Rust syntax, for messages and the stub.
+        struct: The struct, where it is known.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Parameter:
     dtype: str
     mutable: bool = False
     rust_type: str = ""
+    struct: Struct | None = None
 
     @property
     def abi_bytes(self) -> tuple[int, ...]:
@@ -72,6 +73,8 @@ class Parameter:
             return (16,)
         if self.kind == "array":
             return (self.count * SCALAR_BYTES[self.dtype],)
+        if self.kind == "struct":
+            return (calcsize(f"<{self.dtype}"),)
         if self.kind == "value":
             return (0,)
         return (8,) if self.kind == "pointer" else (SCALAR_BYTES[self.dtype],)
@@ -123,6 +126,9 @@ def parse_type(name: str, rust_type: str) -> Parameter:
     Raises:
         SignatureError: A type that cannot be passed from Python.
     """
+    struct = structs.parse(rust_type)
+    if struct:
+        return Parameter(name, "struct", struct.format, rust_type=struct.name, struct=struct)
     for form, kind, mutable in _FORMS:
         match = form.fullmatch(rust_type)
         if match and match[1] in SCALAR_BYTES:

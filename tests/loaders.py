@@ -42,7 +42,7 @@ SCALARS = (
 
 def signature(name: str, *parameters: str, **more: Any) -> KernelSignature:
     """`signature("f", "n: u32", …)`."""
-    return KernelSignature(name, tuple(parse_type(*text.split(": ")) for text in parameters), **more)
+    return KernelSignature(name, tuple(parse_type(*text.split(": ", 1)) for text in parameters), **more)
 
 
 SAXPY = signature("saxpy", "n: u32", "a: f32", "x: *const f32", "y: *mut f32", doc="Adds `a·x` to `y`.")

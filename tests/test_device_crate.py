@@ -171,6 +171,35 @@ pub unsafe fn everything(
     assert signature.abi_bytes[-2:] == (6, 12)
 
 
+def test_a_struct_by_value(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+mod inner {
+    #[repr(C)]
+    #[derive(Clone, Copy, rustcuda_device::KernelParam)]
+    pub struct Inner { a: u8, pub b: f64 }
+}
+/// Documented.
+#[repr(C)]
+#[derive(Clone, Copy, KernelParam)]
+pub struct Params { /// Also documented.
+    pub scale: f32, pub(crate) r#type: [f16; 3], inner: inner::Inner, flag: bool }
+
+#[kernel]
+fn k(mut p: Params, y: *mut f32, q: inner::Inner) {
+    p.scale += p.r#type[1] as f32 + p.inner.b as f32 + p.flag as u8 as f32 + q.b as f32;
+    unsafe { *y = p.scale };
+}
+""")
+    module = kernels.compile(source)
+    first, _, last = only(module).parameters
+    assert first.struct is not None
+    assert [(field.name, field.rust_type) for field in first.struct.fields] == [
+        ("scale", "f32"), ("type", "[f16; 3]"), ("inner", "Inner"), ("flag", "bool"),
+    ]  # fmt: skip
+    assert (first.abi_bytes, last.abi_bytes) == ((40,), (16,)), "as the PTX has them, which is compared"
+    assert last.rust_type == "Inner"
+
+
 @pytest.mark.parametrize(
     ("attributes", "bounds"),
     [
@@ -698,6 +727,17 @@ def test_two_threads_never_get_one_element(kernels: Kernels, snippet: Snippet, s
         ('#[kernel] fn k() {\ngpu_assert!(true, "{}", 1); }', 3, "print values by gpu_printf! before it"),
         ('#[kernel] fn k() {\ngpu_printf!("{}", [1]); }', 3, "gpu_printf! cannot print a `[{integer}; 1]`"),
         ("#[kernel]\nfn k(x: [f32; 0]) {}", 2, "an array without elements is no parameter of a kernel"),
+        ("#[derive(KernelParam)]\nstruct S { a: u8 }", 3, "a struct that kernels take needs #[repr(C)]"),
+        ("#[repr(C, packed)]\n#[derive(KernelParam)]\nstruct S { a: u8 }", 4, "and no other layout"),
+        ("#[repr(C)] #[derive(KernelParam)]\nstruct S<T> { a: T }", 3, "named fields and is not generic"),
+        ("#[repr(C)] #[derive(KernelParam)]\nstruct S(u8);", 3, "named fields and is not generic"),
+        ("#[repr(C)] #[derive(KernelParam)]\nstruct S {}", 3, "without fields is no parameter"),
+        ("#[derive(KernelParam)]\nenum S { A }", 2, "enums and unions have no counterpart in Python"),
+        (
+            "#[repr(C)] #[derive(KernelParam)] struct S {\n    a: *mut u8 }",
+            3,
+            "a struct that kernels take cannot hold a `*mut u8`",
+        ),
         ("struct S;\n#[kernel] fn k(\n    s: S) {}", 4, "type `S` cannot be passed from Python"),
         (
             "#[kernel] fn k(\n    x: *const [f32; 4]) {}",

@@ -175,6 +175,13 @@ def test_an_operator_takes_arrays_as_lists(make_loader: Any) -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_an_operator_takes_no_structs(make_loader: Any) -> None:
+    loaded = make_loader(content(signature("op", "x: &[f32]", "p: P{a: u8}")))
+    with pytest.raises(loaded.module.KernelError, match="take no structs, as the argument 'p' is one"):
+        loaded.module.op.torch_op("mine::op", grid=1, block=1)
+
+
+@pytest.mark.usefixtures("library")
 def test_an_operator_with_a_fixed_grid_and_blocks_that_follow(make_loader: Any) -> None:
     loaded = make_loader(content(OP))
     operator = loaded.module.op.torch_op("mine::op", grid=4, block=lambda n, *_: 32 * n)

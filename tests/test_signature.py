@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rustcuda_backend.errors import SignatureError
-from rustcuda_backend.signature import SCALAR_BYTES, KernelSignature, Parameter, parse_record, parse_type
+from rustcuda_backend.scalars import SCALAR_BYTES
+from rustcuda_backend.signature import KernelSignature, Parameter, parse_record, parse_type
 
 
 @pytest.mark.parametrize("scalar", SCALAR_BYTES)

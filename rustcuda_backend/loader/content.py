@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.cuda_versions import CudaVersion
     from rustcuda_backend.signature import KernelSignature, Parameter
+    from rustcuda_backend.structs import Struct, StructField
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,15 @@ class LoaderContent:
     def names(self) -> tuple[str, ...]:
         """What the module offers, but for its exceptions."""
         kernels = (signature.name for signature in self.signatures)
-        return ("load", "unload", *kernels, *(constant.name for constant in self.constants))
+        constants = (constant.name for constant in self.constants)
+        return ("load", "unload", *kernels, *constants, *(struct.name for struct in self.structs))
+
+    @property
+    def structs(self) -> tuple[Struct, ...]:
+        """The structs that kernels take, each after those inside it."""
+        parameters = (parameter for signature in self.signatures for parameter in signature.parameters)
+        structs = (each for item in parameters if item.struct for each in item.struct.all_structs())
+        return tuple(dict.fromkeys(structs))
 
 
 LOAD_DOC = (
@@ -95,7 +104,7 @@ def rust_type(parameter: Parameter) -> str:
     return parameter.dtype if parameter.kind == "scalar" else "a pointer"
 
 
-def python_names(parameters: Sequence[Parameter]) -> tuple[str, ...]:
+def python_names(parameters: Sequence[Parameter | StructField]) -> tuple[str, ...]:
     """The parameters' names in Python: the Rust names, with `_` after those that Python keeps for itself."""
     names: list[str] = []
     for parameter in parameters:

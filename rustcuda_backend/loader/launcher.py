@@ -89,9 +89,9 @@ def {PREFIX}{signature.name}(self, {takes}/, *more, **named):
 
 
 def _has_own(signature: KernelSignature) -> bool:
-    """Whether an argument tells the GPU, without which there is more to find out, and none is an array."""
+    """Whether an argument tells the GPU, without which there is more to find out, and all are simple."""
     kinds = {parameter.kind for parameter in signature.parameters}
-    return bool(kinds - {"scalar"}) and "array" not in kinds
+    return bool(kinds - {"scalar"}) and not kinds & {"array", "struct"}
 
 
 def _local_names(parameters: Sequence[Parameter]) -> list[str]:

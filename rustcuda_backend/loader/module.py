@@ -18,9 +18,12 @@ from rustcuda_backend.loader.content import (
 from rustcuda_backend.loader.launcher import launcher, launcher_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.loader.content import LoaderContent
     from rustcuda_backend.signature import KernelSignature
+    from rustcuda_backend.structs import Struct
 
 
 def module(content: LoaderContent) -> str:
@@ -31,6 +34,7 @@ def module(content: LoaderContent) -> str:
         runtime_code(),
         "\n\n# ---- What this package brings ----\n\n",
         _library(content),
+        _structs(content.structs),
         "\n\n",
         _function("load", LOAD_DOC),
         _function("unload", UNLOAD_DOC),
@@ -39,6 +43,27 @@ def module(content: LoaderContent) -> str:
     parts += [_constant(constant) for constant in content.constants]
     parts.append(f"\n__all__ = [\n{items(content.names)}    *_ERRORS,\n]\n")
     return "".join(parts)
+
+
+def _structs(structs: Sequence[Struct]) -> str:
+    """The table of the structs, and how the module finds their types; nothing where there are none."""
+    if not structs:
+        return ""
+    rows = "".join(f"    {struct.name!r}: (\n{_fields(struct)}    ),\n" for struct in structs)
+    return (
+        f"_library.structs = _Structs(_library, __name__, {{\n{rows}}})\n\n\n"
+        "def __getattr__(name):\n    return _library.structs.attribute(name)\n\n\n"
+        "def __dir__():\n    return [*globals(), *_library.structs]\n"
+    )
+
+
+def _fields(struct: Struct) -> str:
+    named = zip(struct.fields, python_names(struct.fields), strict=True)
+    rows = (
+        (field.name, name, field.struct.name if field.struct else field.dtype, field.count)
+        for field, name in named
+    )
+    return "".join(f"        {row!r},\n" for row in rows)
 
 
 def _constant(constant: ConstantSymbol) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.signature import KernelSignature
+    from rustcuda_backend.structs import Struct
 
 
 @functools.cache
@@ -29,16 +30,34 @@ def reserved_names() -> frozenset[str]:
     )
 
 
-def check_names(signatures: Iterable[KernelSignature], constants: Iterable[ConstantSymbol] = ()) -> None:
-    """Makes sure that kernels and constants can be reached from Python by their names.
+def check_names(
+    signatures: Iterable[KernelSignature],
+    constants: Iterable[ConstantSymbol] = (),
+    structs: Iterable[Struct] = (),
+) -> None:
+    """Makes sure that kernels, constants and structs can be reached from Python by their names.
 
     Raises:
-        SignatureError: A name is a keyword, no Python name, or one of the loader's own.
+        SignatureError: A name is a keyword, no Python name, one of the loader's own, or given twice.
     """
+    signatures, constants = tuple(signatures), tuple(constants)
     for signature in signatures:
         _check_name("kernel", signature.name, reserved_names())
     for constant in constants:
         _check_name("constant", constant.name, reserved_names())
+    taken = {each.name: "kernel" for each in signatures} | {each.name: "constant" for each in constants}
+    for struct in structs:
+        _check_name("struct", struct.name, reserved_names())
+        if struct.name in taken:
+            other = taken[struct.name]
+            raise SignatureError(
+                f"two structs of different fields are called '{struct.name}'"
+                if other == "struct"
+                else f"a {other} and a struct are both called '{struct.name}'",
+                where=f"struct '{struct.name}'",
+                hint="give each a name of its own: Python knows them by it",
+            )
+        taken[struct.name] = "struct"
 
 
 def _taken_names(runtime_code: str) -> frozenset[str]:

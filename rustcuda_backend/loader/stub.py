@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.loader.content import LoaderContent
     from rustcuda_backend.signature import KernelSignature, Parameter
+    from rustcuda_backend.structs import Struct, StructField
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
@@ -156,6 +157,7 @@ def stub(content: LoaderContent) -> str:
         "def unload(device: _DeviceLike = None) -> None:\n    ",
         f'"""{UNLOAD_DOC}"""\n\n',
     ]
+    parts += [_struct_stub(struct) for struct in content.structs]
     parts += [_kernel_stub(signature) for signature in content.signatures]
     parts += [_constant_stub(constant) for constant in content.constants]
     names = [*content.names, *_ERRORS]
@@ -198,6 +200,27 @@ def _kernel_stub(signature: KernelSignature) -> str:
     )
 
 
+def _struct_stub(struct: Struct) -> str:
+    fields = list(zip(struct.fields, python_names(struct.fields), strict=True))
+    rust = "".join(f"\n    {field.name}: {field.rust_type}," for field in struct.fields)
+    takes = "".join(f", {name}: {_field_type(field)}" for field, name in fields)
+    text = f"A struct that kernels take by value; it does not change once it is made.\n\n    {struct.name} {{"
+    text += rust.replace("\n", "\n    ") + "\n    }"
+    members = "".join(
+        f"    @property\n    def {name}(self) -> {_field_type(field)}: ...\n" for field, name in fields
+    )
+    return (
+        f"class {struct.name}:\n{docstring(text, '    ')}\n"
+        f"    def __init__(self{takes}) -> None: ...\n{members}\n"
+    )
+
+
+def _field_type(field: StructField) -> str:
+    if field.struct:
+        return field.struct.name
+    return _number_type(field.dtype, is_array=field.count > 0)
+
+
 def _constant_stub(constant: ConstantSymbol) -> str:
     text = f"{constant.name}: {constant.rust_type}" + (f"\n\n{constant.doc}" if constant.doc else "")
     return f"{constant.name}: _ConstantType\n{docstring(text, '')}\n"
@@ -206,8 +229,13 @@ def _constant_stub(constant: ConstantSymbol) -> str:
 def _python_type(parameter: Parameter) -> str:
     if parameter.kind == "pointer":
         return "_ArrayLike | SupportsIndex" if parameter.rust_type.startswith("&") else "_PointerLike"
+    if parameter.kind == "struct":
+        return parameter.rust_type
     if parameter.kind not in ("scalar", "array"):
         return "_ArrayLike"
-    number = "_FloatLike" if parameter.dtype in _FLOATS else "_IntLike"
-    number = "bool" if parameter.dtype == "bool" else number
-    return f"Sequence[{number}]" if parameter.kind == "array" else number
+    return _number_type(parameter.dtype, is_array=parameter.kind == "array")
+
+
+def _number_type(dtype: str, *, is_array: bool) -> str:
+    number = "_FloatLike" if dtype in _FLOATS else "bool" if dtype == "bool" else "_IntLike"
+    return f"Sequence[{number}]" if is_array else number

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.errors import FormatError
-from rustcuda_backend.signature import SCALAR_BYTES, Parameter
+from rustcuda_backend.scalars import SCALAR_BYTES
+from rustcuda_backend.signature import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,6 +91,13 @@ class LoaderTables:
     constants: tuple[LoaderConstant, ...] = ()
 
 
+# What damaged text can make of reading it.
+_DAMAGED = (
+    *(SyntaxError, ValueError, TypeError, IndexError, KeyError, RecursionError, MemoryError),
+    struct.error,
+)
+
+
 def read(text: str) -> LoaderTables:
     """Reads the tables from a loader's text.
 
@@ -100,7 +109,16 @@ def read(text: str) -> LoaderTables:
         calls = {name: list(_calls(body, name)) for name in ("_Library", "_Kernel", "_Constant")}
         (library,) = calls["_Library"]
         return _tables(library, calls["_Kernel"], calls["_Constant"])
-    except (SyntaxError, ValueError, TypeError, IndexError, KeyError, RecursionError, MemoryError) as error:
+    except (
+        SyntaxError,
+        ValueError,
+        TypeError,
+        IndexError,
+        KeyError,
+        RecursionError,
+        MemoryError,
+        struct.error,
+    ) as error:
         raise FormatError(f"the generated loader is damaged: {error}") from None
 
 
@@ -163,13 +181,15 @@ def _constant(arguments: Sequence[ast.expr]) -> LoaderConstant:
     )
 
 
-_KINDS = ("scalar", "pointer", "slice", "whole_slice", "rows", "array")
+_KINDS = ("scalar", "pointer", "slice", "whole_slice", "rows", "array", "struct")
 
 
 def _parameter(name: str, _python: str, kind: str, dtype: str, mutable: bool, rust_type: str) -> Parameter:
     sized = kind in ("scalar", "array")
     if kind not in _KINDS or (sized and dtype not in SCALAR_BYTES):
         raise ValueError(f"parameter {name!r} has the unknown type {kind!r} of {dtype!r}")
+    if kind == "struct":
+        struct.calcsize(f"<{dtype}")
     return Parameter(str(name), kind, dtype, mutable, str(rust_type))
 
 

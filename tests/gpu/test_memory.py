@@ -105,3 +105,13 @@ def test_arrays_by_value(torch: Any, intrinsics: Any) -> None:
     weights, signs = [0.5, 1.0, -2.0, 4.0, 8.0], [1, -1, 0]
     intrinsics.memory_arrays[1, 64](weights, signs, y)
     assert y.tolist() == [weights[at % 5] * signs[at % 3] for at in range(40)]
+
+
+def test_structs_by_value(torch: Any, intrinsics: Any) -> None:
+    y = torch.zeros(11, dtype=torch.float64, device="cuda")
+    pair = intrinsics.MemoryPair(200, wide=-0.25)
+    params = intrinsics.MemoryParams(
+        1.5, halves=[1, 2, -3], pair=intrinsics.MemoryPair(7, 1e300), flag=True, brain=-2.0
+    )
+    intrinsics.memory_structs[1, 32](9, params, y, pair)
+    assert y.tolist() == [9, 1.5, 1, 2, -3, 7, 1e300, 1, -2, 200, -0.25]

@@ -10,6 +10,6 @@ at `load`.
 
 SECTIONS = (
     "errors", "seam", "through_bindings", "through_ctypes", "opening", "images", "torch_state", "library",
-    "arguments", "scalars", "exported", "arrays", "marshaller", "configuration", "launch", "extended",
-    "attributes", "torch_op", "kernel", "constant",
+    "arguments", "scalars", "structs", "exported", "arrays", "marshaller", "configuration", "launch",
+    "extended", "attributes", "torch_op", "kernel", "constant",
 )  # fmt: skip

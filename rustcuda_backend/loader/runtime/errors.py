@@ -144,6 +144,8 @@ class ArgumentsError(KernelError):
 
     def __str__(self) -> str:
         place = f"kernel '{self.kernel}'" if self.kernel else "load"
+        if self.kernel.startswith("struct "):
+            place = self.kernel
         argument = f", argument '{self.argument}'" if self.argument else ""
         hint = f" ({self.hint})" if self.hint else ""
         return f"{place}{argument}: wanted {self.wanted}, got {self.got}{hint}"

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rustcuda_backend.loader.runtime.images import _Image
     from rustcuda_backend.loader.runtime.kernel import _Kernel
     from rustcuda_backend.loader.runtime.seam import _Driver
+    from rustcuda_backend.loader.runtime.structs import _Structs
 
     _Result = TypeVar("_Result")
 
@@ -77,6 +78,7 @@ class _Library:
         self.launch_kernel: Callable[..., Any] | None = None
         self.success: Any = None
         self.no_extra: Any = None
+        self.structs: _Structs | None = None
         self._watching = self._forked = False
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rustcuda_backend.loader.runtime.arguments import _Parameter
 from rustcuda_backend.loader.runtime.arrays import _Pointer, _Rows, _Slice, _WholeSlice
 from rustcuda_backend.loader.runtime.scalars import _ByValue, _scalar_class
+from rustcuda_backend.loader.runtime.structs import _StructParameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from rustcuda_backend.loader.runtime.library import _Library
 
 
-_ARRAY_CLASSES: dict[str, type[_Parameter]] = {
+_CLASSES: dict[str, type[_Parameter]] = {
+    "array": _ByValue,
+    "struct": _StructParameter,
     "pointer": _Pointer,
     "slice": _Slice,
     "whole_slice": _WholeSlice,
@@ -22,11 +25,7 @@ _ARRAY_CLASSES: dict[str, type[_Parameter]] = {
 
 
 def _parameter_class(kind: str, dtype: str) -> type[_Parameter]:
-    if kind == "array":
-        return _ByValue
-    if kind != "scalar":
-        return _ARRAY_CLASSES[kind]
-    return _scalar_class(dtype)
+    return _scalar_class(dtype) if kind == "scalar" else _CLASSES[kind]
 
 
 class _Marshaller:

@@ -18,6 +18,8 @@ def _schema(parameters: Sequence[tuple[str, str, str, str, bool, str]]) -> tuple
     takes: list[str] = []
     written: list[str] = []
     for _, name, kind, dtype, mutable, _ in parameters:
+        if kind == "struct":
+            raise KernelError(f"operators of torch take no structs, as the argument '{name}' is one")
         if kind in ("scalar", "array"):
             number = "bool" if dtype == "bool" else "float" if dtype in _FLOAT_LIMITS else "SymInt"
             takes.append(f"{number}[] {name}" if kind == "array" else f"{number} {name}")

@@ -102,7 +102,9 @@ extern crate rustcuda_prebuilt;
 pub use rustcuda_prebuilt::*;
 
 #[cfg(not(rustcuda_library))]
-pub use rustcuda_macros::{cluster_launch, constant, device, kernel, launch_bounds};
+pub use rustcuda_macros::{
+    KernelParam, cluster_launch, constant, device, kernel, launch_bounds,
+};
 
 /// Everything that most kernels use: `use rustcuda_device::prelude::*;`.
 #[cfg(not(rustcuda_library))]
@@ -116,5 +118,7 @@ pub mod prelude {
     pub use crate::pack::F16x8;
     pub use crate::pack::{Bf16x8, F32x4, Pack};
     pub use crate::shared::{DynamicShared, DynamicSharedArray, SharedArray};
-    pub use crate::{cluster_launch, constant, debug, device, kernel, launch_bounds, thread, warp};
+    pub use crate::{
+        KernelParam, cluster_launch, constant, debug, device, kernel, launch_bounds, thread, warp,
+    };
 }

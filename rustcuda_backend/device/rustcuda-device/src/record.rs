@@ -53,7 +53,7 @@ scalars!(f16);
 #[diagnostic::on_unimplemented(
     message = "a kernel's parameter of type `{Self}` cannot be passed from Python",
     label = "cannot be passed from Python",
-    note = "take numbers, bool, arrays of them, `*const T`, `*mut T`, `&[T]` to read, or `DisjointSlice<T>` to write"
+    note = "take numbers, bool, arrays of them, structs with `#[derive(KernelParam)]`, `*const T`, `*mut T`, `&[T]` to read, or `DisjointSlice<T>` to write"
 )]
 pub trait KernelParam {
     /// Its spelling in records: what stands before the scalar, the scalar, and what stands after.
@@ -79,6 +79,22 @@ impl<T: Scalar> KernelParam for &[T] {
     const IS_SLICE: bool = true;
 }
 
+/// What structs that kernels take by value can hold.
+#[diagnostic::on_unimplemented(
+    message = "a struct that kernels take cannot hold a `{Self}`",
+    label = "Python has no counterpart of it",
+    note = "fields are numbers, bool, arrays of them, and structs with `#[derive(KernelParam)]`; pass pointers and \
+            slices as parameters of their own"
+)]
+pub trait StructField: KernelParam {
+    /// [`KernelParam::SPELLING`], for those that can be fields.
+    const FIELD: [&'static str; 3] = Self::SPELLING;
+}
+
+impl<T: Scalar + KernelParam> StructField for T {}
+
+impl<T: Scalar, const N: usize> StructField for [T; N] {}
+
 impl<T: Scalar, const N: usize> KernelParam for [T; N] {
     const SPELLING: [&'static str; 3] = ["[", T::NAME, ArrayEnd::<N>::TEXT];
 }
@@ -100,11 +116,8 @@ impl<const N: usize> ArrayEnd<N> {
         bytes
     };
     const TEXT: &'static str = {
-        let (text, _) = Self::BYTES.split_at(3 + digits(N as u64));
-        match core::str::from_utf8(text) {
-            Ok(text) => text,
-            Err(_) => unreachable!(),
-        }
+        let (shown, _) = Self::BYTES.split_at(3 + digits(N as u64));
+        text(shown)
     };
 }
 
@@ -204,6 +217,14 @@ pub const fn join<const N: usize>(pieces: &[Piece]) -> [u8; N] {
         at += 1;
     }
     joined
+}
+
+/// A record's text.
+pub const fn text(joined: &'static [u8]) -> &'static str {
+    match core::str::from_utf8(joined) {
+        Ok(text) => text,
+        Err(_) => unreachable!(),
+    }
 }
 
 const fn put(joined: &mut [u8], start: usize, text: &str) -> usize {

@@ -8,6 +8,7 @@ mod device;
 mod error;
 mod expand;
 mod function;
+mod kernel_struct;
 mod parameter;
 mod record;
 mod shared;
@@ -20,7 +21,8 @@ const ROOT: &str = "rustcuda_device";
 
 /// Makes a function a kernel: an entry of the PTX module that Python can launch by its name.
 ///
-/// Parameters are numbers, `bool`, `*const T`, `*mut T`, `&[T]` and `DisjointSlice<T>`; the doc
+/// Parameters are numbers, `bool`, arrays of them, structs with [`KernelParam`](macro@KernelParam),
+/// `*const T`, `*mut T`, `&[T]` and `DisjointSlice<T>`; the doc
 /// comment becomes the Python doc string. A `static mut NAME: SharedArray<T, N> =
 /// SharedArray::UNINIT;` in the body is shared memory.
 ///
@@ -99,6 +101,32 @@ pub fn device(_arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn constant(_arguments: TokenStream, item: TokenStream) -> TokenStream {
     constant::constant(item).unwrap_or_else(error::Error::into_tokens)
+}
+
+/// Lets kernels take a struct by value: one with `#[repr(C)]`, whose named fields are numbers, `bool`,
+/// arrays of them, or structs of this kind. In Python it is a type of the generated module.
+///
+/// ```
+/// use rustcuda_device::prelude::*;
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, KernelParam)]
+/// pub struct Window {
+///     low: f32,
+///     high: f32,
+/// }
+///
+/// /// In Python: `clamp[grid, block](kernels_cuda.Window(0.0, 1.0), x)`.
+/// #[kernel]
+/// pub fn clamp(window: Window, mut x: DisjointSlice<f32>) {
+///     if let Some(x) = x.get_mut(thread::index_1d()) {
+///         *x = x.clamp(window.low, window.high);
+///     }
+/// }
+/// ```
+#[proc_macro_derive(KernelParam)]
+pub fn kernel_param(item: TokenStream) -> TokenStream {
+    kernel_struct::derive(item).unwrap_or_else(error::Error::into_tokens)
 }
 
 /// Promises how a kernel is launched: `#[launch_bounds(MOST_THREADS)]` or

@@ -19,24 +19,48 @@ const RECORD: &str = r#"
     };
 "#;
 
+/// Text in pieces that only the compiler can put together.
+pub struct Pieces(TokenStream);
+
+impl Pieces {
+    pub fn new() -> Self {
+        Self(TokenStream::new())
+    }
+
+    pub fn text(&mut self, text: &str) {
+        let literal = TokenTree::from(Literal::string(text));
+        self.piece("Text($of)", literal.into());
+    }
+
+    /// A piece whose template says `$of`.
+    pub fn piece(&mut self, template: &str, of: TokenStream) {
+        let template = format!("::rustcuda_device::record::Piece::{template},");
+        self.0.extend(fill(&template, &[("of", of)]));
+    }
+
+    /// What stands between the brackets of a list of pieces.
+    pub fn finish(self) -> TokenStream {
+        self.0
+    }
+}
+
 /// A record under construction.
 pub struct Record {
-    pieces: TokenStream,
+    pieces: Pieces,
 }
 
 impl Record {
     /// Begins with a line that says what it is of: `name` and the kernel's name, for one.
     pub fn new(kind: &str, name: &str) -> Self {
         let mut record = Self {
-            pieces: TokenStream::new(),
+            pieces: Pieces::new(),
         };
         record.text(&format!("rustcuda\x1f1\x1e{kind}\x1f{name}"));
         record
     }
 
     pub fn text(&mut self, text: &str) {
-        let literal = TokenTree::from(Literal::string(text));
-        self.piece("Text($of)", literal.into());
+        self.pieces.text(text);
     }
 
     pub fn number(&mut self, expression: TokenStream) {
@@ -54,8 +78,7 @@ impl Record {
 
     /// A piece whose template says `$of`.
     pub fn piece(&mut self, template: &str, of: TokenStream) {
-        let template = format!("::rustcuda_device::record::Piece::{template},");
-        self.pieces.extend(fill(&template, &[("of", of)]));
+        self.pieces.piece(template, of);
     }
 
     /// A line with the doc comment, if there is one.
@@ -81,7 +104,7 @@ impl Record {
         let name = TokenTree::from(Ident::new(name, Span::call_site()));
         let parts = [
             ("conditions", conditions),
-            ("pieces", self.pieces),
+            ("pieces", self.pieces.finish()),
             ("name", name.into()),
             ("checks", checks),
         ];

@@ -117,6 +117,45 @@ pub fn memory_arrays(weights: [f32; 5], signs: [i8; 3], mut y: DisjointSlice<f32
     }
 }
 
+/// A struct in a struct by value, with padding in both.
+#[repr(C)]
+#[derive(Clone, Copy, KernelParam)]
+pub struct MemoryPair {
+    small: u8,
+    wide: f64,
+}
+
+/// See [`memory_structs`].
+#[repr(C)]
+#[derive(Clone, Copy, KernelParam)]
+pub struct MemoryParams {
+    scale: f32,
+    halves: [f16; 3],
+    pair: MemoryPair,
+    flag: bool,
+    brain: bf16,
+}
+
+/// Every field of both structs.
+#[kernel]
+pub fn memory_structs(n: u32, p: MemoryParams, mut y: DisjointSlice<f64>, q: MemoryPair) {
+    let index = thread::index_1d();
+    let at = index.get();
+    if let Some(y) = y.get_mut(index) {
+        *y = match at {
+            0 => f64::from(n),
+            1 => f64::from(p.scale),
+            2..5 => p.halves[at - 2] as f64,
+            5 => f64::from(p.pair.small),
+            6 => p.pair.wide,
+            7 => f64::from(u8::from(p.flag)),
+            8 => f64::from(p.brain.to_f32()),
+            9 => f64::from(q.small),
+            _ => q.wide,
+        };
+    }
+}
+
 /// Packs in shared memory, reversed within a block of 64.
 #[kernel]
 pub fn pack_shared(x: &[f32], mut y: DisjointSlice<f32>) {
