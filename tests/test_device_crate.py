@@ -470,6 +470,58 @@ def test_what_a_gpu_lacks_may_stand_under_its_capability(kernels: Kernels, snipp
     assert "75" in body(kernels.compile(source, Capability(7, 5)), "k")
 
 
+def test_cfg_decides_about_a_shared_static_alone(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+#[kernel] unsafe fn gone(x: *mut u32) {
+    #[cfg(cuda_arch = "100")]
+    static mut T: SharedArray<u32, 8> = SharedArray::UNINIT;
+    thread::sync_threads();
+    unsafe { *x = 1 }
+}
+#[kernel] unsafe fn either(x: *mut u32) {
+    /// Larger where there is room.
+    #[cfg(cuda_arch = "100")]
+    static mut T: SharedArray<u32, 256> = SharedArray::UNINIT;
+    /// Smaller elsewhere.
+    #[cfg(not(cuda_arch = "100"))]
+    #[allow(unused)]
+    static mut T: SharedArray<u32, 64> = SharedArray::UNINIT;
+    let k = thread::threadIdx_x() as usize;
+    unsafe { T[k] = 1; *x = T[k ^ 1]; }
+}
+""")
+    for capability, size in ((HOPPER, 256), (Capability(10, 0), 1024)):
+        finished = kernels.rustc(source, capability)
+        assert finished.ok
+        assert "unused" not in finished.stderr
+        module = kernels.compile(source, capability)
+        assert "bar.sync" in body(module, "gone")
+        declared = re.findall(r"^\.shared .*", module.text, re.MULTILINE)
+        assert declared == [f".shared .align 4 .b8 __shared_either_T[{size}];"]
+
+
+def test_functions_that_a_macro_wrote_have_shared_memory_of_their_own(
+    kernels: Kernels, snippet: Snippet
+) -> None:
+    source = snippet("""
+macro_rules! sums { ($($name:ident)*) => { $(
+    struct $name;
+    impl $name {
+        #[device] fn other(v: u32) -> u32 {
+            static mut S: SharedArray<u32, 32> = SharedArray::UNINIT;
+            unsafe { S[thread::threadIdx_x() as usize] = v };
+            thread::sync_threads();
+            unsafe { S[31 - thread::threadIdx_x() as usize] }
+        }
+    }
+)* } }
+sums!(A B);
+#[kernel] unsafe fn k(x: *mut u32) { unsafe { *x = A::other(B::other(1)) } }
+""")
+    declared = re.findall(r"^\.shared .*", kernels.compile(source).text, re.MULTILINE)
+    assert declared == [f".shared .align 4 .b8 __shared_other_S{n}[128];" for n in ("", "$2")]
+
+
 def test_shared_memory_of_no_bytes_is_refused(kernels: Kernels, snippet: Snippet) -> None:
     source = snippet("""#[kernel] unsafe fn k(x: *mut f32) { unsafe {
         static mut T: SharedArray<f32, 0> = SharedArray::UNINIT; *x = T[0] } }""")
@@ -670,6 +722,40 @@ fn rows(mut y: DisjointSlice<'_, f32, thread::Runtime2DIndex>) {
 )
 def test_two_threads_never_get_one_element(kernels: Kernels, snippet: Snippet, source: str) -> None:
     assert not kernels.rustc(snippet(source), HOPPER).ok
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            (
+                "#[kernel] fn f(mut s: DisjointSlice<u8, thread::LinearTiles<{1 << 60}>>) {\n"
+                "s.tile_mut(thread::index_1d()).fill(1) }"
+            ),
+            "a tile has at most 32768 elements",
+        ),
+        (
+            "use rustcuda_device::atomic::*;\nstatic CELL: BlockAtomicU32 = BlockAtomicU32::new(0);",
+            "cannot be shared between threads safely",
+        ),
+        *(
+            (
+                f"#[derive(Clone, Copy)] struct S;\nimpl rustcuda_device::{trait} for S {{}}",
+                "requires an `unsafe impl` declaration",
+            )
+            for trait in (
+                *("record::Scalar", "record::KernelParam", "pack::PackElement<2>", "atomic::AtomicValue"),
+                "debug::GpuPrintfArg",
+            )
+        ),
+    ],
+)
+def test_safe_code_cannot_reach_beyond_its_memory(
+    kernels: Kernels, snippet: Snippet, source: str, message: str
+) -> None:
+    finished = kernels.rustc(snippet(source), HOPPER)
+    assert not finished.ok
+    assert message in finished.stderr
 
 
 @pytest.mark.parametrize(

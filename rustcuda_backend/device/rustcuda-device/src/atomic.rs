@@ -72,8 +72,11 @@ pub struct Atomic<T, S> {
     scope: PhantomData<S>,
 }
 
-// SAFETY: every access is one atomic instruction.
-unsafe impl<T: Send, S> Sync for Atomic<T, S> {}
+// SAFETY: every access is one atomic instruction. Not for `Block`: a static is there for all blocks, where
+// what is atomic within each of them alone is a race.
+unsafe impl<T: Send> Sync for Atomic<T, Device> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Atomic<T, System> {}
 
 impl<T, S> Atomic<T, S> {
     /// One that holds `value`.

@@ -19,6 +19,9 @@ pub struct DisjointSlice<'a, T, Space: SpaceLayout = Index1D> {
     slice: PhantomData<(&'a mut [T], fn() -> Space)>,
 }
 
+/// So that tiles times the length of a slice, of at most 2^48 elements, never overflow.
+const MOST_IN_A_TILE: usize = 1 << 15;
+
 // SAFETY: whoever holds it may change the elements, as with `&mut [T]`.
 unsafe impl<T: Send, Space: SpaceLayout> Send for DisjointSlice<'_, T, Space> {}
 
@@ -55,6 +58,7 @@ impl<'a, T> DisjointSlice<'a, T> {
     /// All threads must use the slice this way, and with the same `N`.
     #[inline(always)]
     pub unsafe fn chunk_mut<const N: usize>(&mut self, index: ThreadIndex<'_>) -> &mut [T] {
+        const { assert!(N <= MOST_IN_A_TILE, "a chunk has at most 32768 elements") };
         // No overflow: memory ends long before.
         let start = N * index.get().min(self.length);
         // SAFETY: chunks of different indices do not overlap.
@@ -205,6 +209,7 @@ impl<T, const N: usize> DisjointSlice<'_, T, LinearTiles<N>> {
     /// ```
     #[inline(always)]
     pub fn tile_mut(&mut self, index: ThreadIndex<'_>) -> &mut [T] {
+        const { assert!(N <= MOST_IN_A_TILE, "a tile has at most 32768 elements") };
         // No overflow: memory ends long before.
         let start = N * index.get().min(self.length);
         // SAFETY: tiles of different indices do not overlap, and there are only tiles in this space.

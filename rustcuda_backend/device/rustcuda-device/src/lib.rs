@@ -102,9 +102,7 @@ extern crate rustcuda_prebuilt;
 pub use rustcuda_prebuilt::*;
 
 #[cfg(not(rustcuda_library))]
-pub use rustcuda_macros::{
-    KernelParam, cluster_launch, constant, device, kernel, launch_bounds,
-};
+pub use rustcuda_macros::{KernelParam, cluster_launch, constant, device, kernel, launch_bounds};
 
 /// Everything that most kernels use: `use rustcuda_device::prelude::*;`.
 #[cfg(not(rustcuda_library))]

@@ -29,11 +29,15 @@ use crate::{Bf16x2, F16x2, bf16};
 pub struct Pack<T: PackElement<N>, const N: usize>([T; N], [T::Whole; 0]);
 
 /// Elements of which `N` make a [`Pack`]: numbers, and so many that they have 4, 8 or 16 bytes.
+///
+/// # Safety
+///
+/// Not for implementing: `Whole` must be as large as `N` of the type, of which all bits are values.
 #[diagnostic::on_unimplemented(
     message = "a Pack has 4, 8 or 16 bytes, e.g. Pack<f32, 4>, not {N} elements of type `{Self}`",
     label = "not elements of 4, 8 or 16 bytes together"
 )]
-pub trait PackElement<const N: usize>: Copy {
+pub unsafe trait PackElement<const N: usize>: Copy {
     /// What the elements are in a register: loaded, stored and aligned as one.
     #[doc(hidden)]
     type Whole: Copy;
@@ -49,13 +53,16 @@ pub struct Whole16([u32; 4]);
 macro_rules! pack_elements {
     ($($($type:ident)*: $four:literal $eight:literal $sixteen:literal;)*) => {
         $($(
-            impl PackElement<$four> for $type {
+            // SAFETY: as many bytes.
+            unsafe impl PackElement<$four> for $type {
                 type Whole = u32;
             }
-            impl PackElement<$eight> for $type {
+            // SAFETY: as many bytes.
+            unsafe impl PackElement<$eight> for $type {
                 type Whole = u64;
             }
-            impl PackElement<$sixteen> for $type {
+            // SAFETY: as many bytes.
+            unsafe impl PackElement<$sixteen> for $type {
                 type Whole = Whole16;
             }
         )*)*
@@ -76,10 +83,12 @@ pack_elements! {
 macro_rules! pack_elements_of_8_bytes {
     ($($type:ident)*) => {
         $(
-            impl PackElement<1> for $type {
+            // SAFETY: as many bytes.
+            unsafe impl PackElement<1> for $type {
                 type Whole = u64;
             }
-            impl PackElement<2> for $type {
+            // SAFETY: as many bytes.
+            unsafe impl PackElement<2> for $type {
                 type Whole = Whole16;
             }
         )*

@@ -20,12 +20,16 @@ use crate::disjoint::DisjointSlice;
 use crate::index::SpaceLayout;
 
 /// Numbers and `bool`: what a kernel can be passed, and what its pointers and slices can hold.
+///
+/// # Safety
+///
+/// Not for implementing: Python passes what the name says.
 #[diagnostic::on_unimplemented(
     message = "Python has no tensors and no numbers of type `{Self}`",
     label = "not a number that a kernel can be passed",
     note = "use bool, an integer of 8 to 64 bits, f16, bf16, f32 or f64; point to memory of another kind with `*mut u8`"
 )]
-pub trait Scalar: Copy {
+pub unsafe trait Scalar: Copy {
     /// Its name in Rust.
     const NAME: &'static str;
 }
@@ -33,11 +37,13 @@ pub trait Scalar: Copy {
 macro_rules! scalars {
     ($($type:ident)*) => {
         $(
-            impl Scalar for $type {
+            // SAFETY: its own name.
+            unsafe impl Scalar for $type {
                 const NAME: &'static str = stringify!($type);
             }
 
-            impl KernelParam for $type {
+            // SAFETY: spelled as it is.
+            unsafe impl KernelParam for $type {
                 const SPELLING: [&'static str; 3] = ["", Self::NAME, ""];
             }
         )*
@@ -49,32 +55,40 @@ scalars!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 bf16);
 #[cfg(target_arch = "nvptx64")]
 scalars!(f16);
 
-/// The types that a kernel's parameters can have.
+/// The types that a kernel's parameters can have; for structs there is `#[derive(KernelParam)]`.
+///
+/// # Safety
+///
+/// Python passes what the spelling says.
 #[diagnostic::on_unimplemented(
     message = "a kernel's parameter of type `{Self}` cannot be passed from Python",
     label = "cannot be passed from Python",
     note = "take numbers, bool, arrays of them, structs with `#[derive(KernelParam)]`, `*const T`, `*mut T`, `&[T]` to read, or `DisjointSlice<T>` to write"
 )]
-pub trait KernelParam {
+pub unsafe trait KernelParam {
     /// Its spelling in records: what stands before the scalar, the scalar, and what stands after.
     const SPELLING: [&'static str; 3];
     /// Whether it is a pointer with a length.
     const IS_SLICE: bool = false;
 }
 
-impl<T: Scalar> KernelParam for *const T {
+// SAFETY: spelled as it is.
+unsafe impl<T: Scalar> KernelParam for *const T {
     const SPELLING: [&'static str; 3] = ["*const ", T::NAME, ""];
 }
 
-impl<T: Scalar> KernelParam for *mut T {
+// SAFETY: spelled as it is.
+unsafe impl<T: Scalar> KernelParam for *mut T {
     const SPELLING: [&'static str; 3] = ["*mut ", T::NAME, ""];
 }
 
-impl<T: Scalar> KernelParam for &T {
+// SAFETY: spelled as it is.
+unsafe impl<T: Scalar> KernelParam for &T {
     const SPELLING: [&'static str; 3] = ["&", T::NAME, ""];
 }
 
-impl<T: Scalar> KernelParam for &[T] {
+// SAFETY: spelled as it is.
+unsafe impl<T: Scalar> KernelParam for &[T] {
     const SPELLING: [&'static str; 3] = ["&[", T::NAME, "]"];
     const IS_SLICE: bool = true;
 }
@@ -95,7 +109,8 @@ impl<T: Scalar + KernelParam> StructField for T {}
 
 impl<T: Scalar, const N: usize> StructField for [T; N] {}
 
-impl<T: Scalar, const N: usize> KernelParam for [T; N] {
+// SAFETY: spelled as it is.
+unsafe impl<T: Scalar, const N: usize> KernelParam for [T; N] {
     const SPELLING: [&'static str; 3] = ["[", T::NAME, ArrayEnd::<N>::TEXT];
 }
 
@@ -121,7 +136,8 @@ impl<const N: usize> ArrayEnd<N> {
     };
 }
 
-impl<T: Scalar, Space: SpaceLayout> KernelParam for DisjointSlice<'_, T, Space> {
+// SAFETY: spelled as it is.
+unsafe impl<T: Scalar, Space: SpaceLayout> KernelParam for DisjointSlice<'_, T, Space> {
     const SPELLING: [&'static str; 3] = ["DisjointSlice<", T::NAME, Space::RECORDED];
     const IS_SLICE: bool = true;
 }

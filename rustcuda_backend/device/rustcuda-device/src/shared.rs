@@ -133,7 +133,7 @@ pub(crate) const fn refuse_global_memory() {
 #[macro_export]
 #[cfg(target_arch = "nvptx64")]
 macro_rules! shared_pointer {
-    ($type:ty, $name:literal, $line:literal, $column:literal) => {
+    ($type:ty, $marker:ty, $name:literal, $line:literal, $column:literal) => {
         // SAFETY: takes the address of a variable that the build backend declares in the PTX.
         unsafe {
             let address: u64;
@@ -142,7 +142,7 @@ macro_rules! shared_pointer {
                 out(reg64) address,
                 const <$type>::STORAGE[0],
                 const <$type>::STORAGE[1],
-                const $crate::shared::identity::<$type>(::core::module_path!(), $line, $column),
+                const $crate::shared::identity::<($type, $marker)>(::core::module_path!(), $line, $column),
                 options(pure, nomem, nostack, preserves_flags)
             );
             $crate::shared::generic(address).cast::<$type>()
@@ -155,15 +155,15 @@ macro_rules! shared_pointer {
 #[macro_export]
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! shared_pointer {
-    ($type:ty, $name:literal, $line:literal, $column:literal) => {
+    ($type:ty, $marker:ty, $name:literal, $line:literal, $column:literal) => {
         // SAFETY: panics.
         unsafe { $crate::shared::generic(0).cast::<$type>() }
     };
 }
 
 /// What tells two statics apart that have the name, the size and the alignment in common: a hash
-/// (FNV-1a) of where they stand, and of their type, which is another in each instance of a generic
-/// function.
+/// (FNV-1a) of where they stand, of a type that stands there, and of their own type, which is another in
+/// each instance of a generic function.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
 pub const fn identity<T>(module: &str, line: u32, column: u32) -> u64 {

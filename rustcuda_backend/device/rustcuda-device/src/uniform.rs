@@ -30,7 +30,8 @@ impl<T: Copy> Uniform<T> {
     }
 }
 
-impl<T: Scalar> KernelParam for Uniform<T> {
+// SAFETY: it is the number and nothing else.
+unsafe impl<T: Scalar> KernelParam for Uniform<T> {
     const SPELLING: [&'static str; 3] = ["", T::NAME, ""];
 }
 

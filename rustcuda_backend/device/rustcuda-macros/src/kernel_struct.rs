@@ -14,7 +14,8 @@ const EXPANSION: &str = r#"
         const TEXT: [u8; ::rustcuda_device::record::length(PIECES)] =
             ::rustcuda_device::record::join(PIECES);
 
-        impl ::rustcuda_device::record::KernelParam for $name {
+        // SAFETY: the fields are spelled in their order, and lie as C has them.
+        unsafe impl ::rustcuda_device::record::KernelParam for $name {
             const SPELLING: [&'static str; 3] = ["", ::rustcuda_device::record::text(&TEXT), ""];
         }
         impl ::rustcuda_device::record::StructField for $name {}
@@ -23,7 +24,9 @@ const EXPANSION: &str = r#"
 
 pub fn derive(item: TokenStream) -> Result<TokenStream> {
     let (attributes, tokens) = split_attributes(item);
-    let word = tokens.iter().position(|token| token.to_string() == "struct");
+    let word = tokens
+        .iter()
+        .position(|token| token.to_string() == "struct");
     let Some((TokenTree::Ident(name), rest)) =
         word.and_then(|word| tokens[word + 1..].split_first())
     else {

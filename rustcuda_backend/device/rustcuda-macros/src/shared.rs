@@ -19,20 +19,21 @@ pub fn rewrite(block: &Group, function: &str) -> Group {
 /// A static that is shared memory.
 #[derive(Clone)]
 struct Declaration {
+    /// Its `#[cfg(…)]`s; other attributes, such as doc comments, have nothing to stand on.
+    conditions: TokenStream,
     name: Ident,
     rust_type: TokenStream,
-    /// In tokens, with the semicolon.
+    /// In tokens, from the first attribute to the semicolon.
     length: usize,
 }
 
 fn rewrite_tokens(tokens: &[TokenTree], function: &str, outer: &[Declaration]) -> TokenStream {
-    // The innermost of a name comes first.
-    let here = (0..tokens.len()).filter_map(|at| declaration(&tokens[at..]));
-    let known: Vec<Declaration> = here.chain(outer.iter().cloned()).collect();
+    let known = known(tokens, outer);
     let mut rewritten = TokenStream::new();
     let mut at = 0;
     while at < tokens.len() {
         if let Some(found) = declaration(&tokens[at..]) {
+            rewritten.extend(marker(&found));
             at += found.length;
             continue;
         }
@@ -47,12 +48,13 @@ fn rewrite_tokens(tokens: &[TokenTree], function: &str, outer: &[Declaration]) -
                 rewritten.extend([TokenTree::from(with_stream(group, inner))]);
             }
             TokenTree::Ident(name) if !is_member(&tokens[..at], &tokens[at + 1..]) => {
-                match known
+                let meant: Vec<_> = known
                     .iter()
-                    .find(|found| found.name.to_string() == name.to_string())
-                {
-                    Some(found) => rewritten.extend(place(found, function, name)),
-                    None => rewritten.extend([tokens[at].clone()]),
+                    .filter(|found| found.name.to_string() == name.to_string())
+                    .collect();
+                match meant.as_slice() {
+                    [] => rewritten.extend([tokens[at].clone()]),
+                    meant => rewritten.extend(place(meant, function, name)),
                 }
             }
             other => rewritten.extend([other.clone()]),
@@ -60,6 +62,21 @@ fn rewrite_tokens(tokens: &[TokenTree], function: &str, outer: &[Declaration]) -
         at += 1;
     }
     rewritten
+}
+
+/// The statics that these tokens can name: their own, and those outside that they do not hide.
+fn known(tokens: &[TokenTree], outer: &[Declaration]) -> Vec<Declaration> {
+    let mut known = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let found = declaration(&tokens[at..]);
+        at += found.as_ref().map_or(1, |found| found.length);
+        known.extend(found);
+    }
+    let own: Vec<String> = known.iter().map(|found| found.name.to_string()).collect();
+    let seen = |found: &&Declaration| !own.contains(&found.name.to_string());
+    known.extend(outer.iter().filter(seen).cloned());
+    known
 }
 
 /// Whether `tokens` begin with `#[unroll]` or `#[unroll(N)]`: LLVM decides by itself what to unroll,
@@ -72,8 +89,24 @@ fn is_unroll(tokens: &[TokenTree]) -> bool {
     punct(hash) == Some('#') && first.is_some_and(|word| word.to_string() == "unroll")
 }
 
-/// Reads `static mut NAME: type = …::UNINIT;` from the start of `tokens`, if they are that.
+/// Reads `static mut NAME: type = …::UNINIT;` and attributes before it from the start of `tokens`, if
+/// they are that.
 fn declaration(tokens: &[TokenTree]) -> Option<Declaration> {
+    if let [hash, TokenTree::Group(group), rest @ ..] = tokens
+        && punct(hash) == Some('#')
+    {
+        let mut found = declaration(rest)?;
+        let first = group.stream().into_iter().next();
+        if first.is_some_and(|word| word.to_string() == "cfg") {
+            found.conditions = tokens[..2]
+                .iter()
+                .cloned()
+                .chain(found.conditions)
+                .collect();
+        }
+        found.length += 2;
+        return Some(found);
+    }
     let [
         TokenTree::Ident(word),
         TokenTree::Ident(mutable),
@@ -93,18 +126,56 @@ fn declaration(tokens: &[TokenTree]) -> Option<Declaration> {
         return None;
     }
     Some(Declaration {
+        conditions: TokenStream::new(),
         name: name.clone(),
         rust_type: rest[..equals].iter().cloned().collect(),
         length: 4 + semicolon + 1,
     })
 }
 
-/// What stands for one use of the static.
-fn place(found: &Declaration, function: &str, used: &Ident) -> TokenStream {
-    let declared = found.name.span();
-    let place = fill(
-        "(*::rustcuda_device::shared_pointer!($type, $name, $line, $column))",
+/// What stands where the static stood: a type whose path is that of the static, `impl` blocks included,
+/// so that functions which a macro has written twice have memory of their own.
+fn marker(found: &Declaration) -> TokenStream {
+    fill(
+        "$conditions #[allow(non_camel_case_types, dead_code)] struct $marker;",
         &[
+            ("conditions", found.conditions.clone()),
+            ("marker", marker_name(found)),
+        ],
+    )
+}
+
+fn marker_name(found: &Declaration) -> TokenStream {
+    let name = format!("__rustcuda_shared_{}", plain(&found.name));
+    TokenTree::from(Ident::new(&name, found.name.span())).into()
+}
+
+/// What stands for one use of the static: of those of this name, the one whose `cfg` holds.
+fn place(meant: &[&Declaration], function: &str, used: &Ident) -> TokenStream {
+    let place = match meant {
+        [only] if only.conditions.is_empty() => {
+            fill("(*$pointer)", &[("pointer", pointer(only, function))])
+        }
+        _ => {
+            let arms = meant.iter().map(|found| {
+                let parts = [
+                    ("conditions", found.conditions.clone()),
+                    ("pointer", pointer(found, function)),
+                ];
+                fill("$conditions () => $pointer,", &parts)
+            });
+            fill("(*match () { $arms })", &[("arms", arms.collect())])
+        }
+    };
+    respanned(place, used.span())
+}
+
+fn pointer(found: &Declaration, function: &str) -> TokenStream {
+    let declared = found.name.span();
+    fill(
+        "::rustcuda_device::shared_pointer!($type, $marker, $name, $line, $column)",
+        &[
+            ("marker", marker_name(found)),
             ("type", found.rust_type.clone()),
             (
                 "name",
@@ -116,8 +187,7 @@ fn place(found: &Declaration, function: &str, used: &Ident) -> TokenStream {
             ("line", number(declared.line())),
             ("column", number(declared.column())),
         ],
-    );
-    respanned(place, used.span())
+    )
 }
 
 fn number(value: usize) -> TokenStream {

@@ -4,7 +4,11 @@ use super::{AtomicOrdering, Scope};
 use crate::half::{Bf16x2, F16x2, bf16};
 
 /// A value of 16, 32 or 64 bits.
-pub trait AtomicValue: Copy {
+///
+/// # Safety
+///
+/// Not for implementing: `Bits` must be as large and as aligned as the type.
+pub unsafe trait AtomicValue: Copy {
     #[doc(hidden)]
     type Bits: Word;
     #[doc(hidden)]
@@ -16,7 +20,8 @@ pub trait AtomicValue: Copy {
 macro_rules! values {
     ($($type:ident as $bits:ident: |$value:ident| $to_bits:expr, |$word:ident| $from_bits:expr;)*) => {
         $(
-            impl AtomicValue for $type {
+            // SAFETY: the same number of bits, in the same place.
+            unsafe impl AtomicValue for $type {
                 type Bits = $bits;
 
                 #[inline(always)]

@@ -34,6 +34,10 @@ where
 ///
 /// All threads must come. The block has `NUM_WARPS` times 32 threads, in any shape. `shared` is in use
 /// until the next barrier: two calls in a row take two arrays, or a [`sync`](ThreadGroup::sync) between.
+///
+/// That it is no `unsafe fn` is cuda-device's choice, whose shape it has: `shared` must lead to shared memory
+/// of the block, and a block with more warps than `NUM_WARPS` writes beyond it.
+/// [`block::reduce`](crate::block::reduce) is the same as an `unsafe fn`.
 #[inline(always)]
 #[allow(clippy::not_unsafe_ptr_arg_deref)] // as in `cuda-device`
 pub fn block_reduce<T, Op, const NUM_WARPS: usize>(

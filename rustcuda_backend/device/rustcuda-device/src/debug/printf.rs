@@ -56,11 +56,15 @@ pub enum Kind {
 }
 
 /// Values that [`gpu_printf!`](crate::gpu_printf) takes.
+///
+/// # Safety
+///
+/// Not for implementing: vprintf follows the word of a text.
 #[diagnostic::on_unimplemented(
     message = "gpu_printf! cannot print a `{Self}`",
     note = "it prints integers, floats, bool, raw pointers and &CStr"
 )]
-pub trait GpuPrintfArg: Copy {
+pub unsafe trait GpuPrintfArg: Copy {
     /// What it is.
     #[doc(hidden)]
     const KIND: Kind;
@@ -76,7 +80,8 @@ pub trait GpuPrintfArg: Copy {
 macro_rules! printable {
     ($($type:ty, $kind:ident, $value:ident => $word:expr;)*) => {
         $(
-            impl GpuPrintfArg for $type {
+            // SAFETY: the word is of the kind.
+            unsafe impl GpuPrintfArg for $type {
                 const KIND: Kind = Kind::$kind;
                 const BITS: u32 = 8 * size_of::<$type>() as u32;
 
@@ -115,7 +120,8 @@ printable! {
 macro_rules! printable_pointers {
     ($($pointer:ty),*) => {
         $(
-            impl<T> GpuPrintfArg for $pointer {
+            // SAFETY: the word is of the kind.
+            unsafe impl<T> GpuPrintfArg for $pointer {
                 const KIND: Kind = Kind::Pointer;
                 const BITS: u32 = 64;
 
