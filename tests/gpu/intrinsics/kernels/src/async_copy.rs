@@ -1,7 +1,9 @@
 //! rustcuda_device::async_copy, swizzle and cusimd.
 
 use rustcuda_device::async_copy::*;
-use rustcuda_device::barrier::{Barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait_parity};
+use rustcuda_device::barrier::{
+    Barrier, mbarrier_arrive, mbarrier_init, mbarrier_test_wait_parity,
+};
 use rustcuda_device::cusimd::{CuSimd, Double2, Float4, Int2};
 use rustcuda_device::prelude::*;
 use rustcuda_device::swizzle::{
