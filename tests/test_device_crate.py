@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rustcuda_backend import cuda, process
+from rustcuda_backend import cuda, launch_bounds, process
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.process import Finished
@@ -187,6 +187,19 @@ def test_launch_bounds_reach_signature_and_ptx(
     assert only(module).launch_bounds == bounds
     assert f".maxntid {bounds[0]}\n" in module.text
     assert (f".minnctapersm {bounds[1]}\n" in module.text) == (bounds[1] > 0)
+
+
+@pytest.mark.parametrize(
+    ("capability", "blocks"), [("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("12.0", 6)]
+)
+def test_bounds_can_ask_for_all_room_of_a_capability(
+    kernels: Kernels, snippet: Snippet, capability: str, blocks: int
+) -> None:
+    (passed,) = parse_list(capability)
+    source = snippet("#[kernel(launch_bounds(256, thread::RESIDENT_THREADS / 256))]\nfn full() {}\n")
+    signature = only(kernels.compile(source, passed))
+    assert signature.launch_bounds == (256, blocks)
+    assert not launch_bounds.without_room([(signature, passed)])
 
 
 def test_slices_are_loaded_from_global_memory_through_the_read_only_cache(
