@@ -192,6 +192,10 @@ def test_launch_bounds_in_the_ptx_are_kept() -> None:
         ("launch_bounds\x1f1025\x1f0", "at most 1025 threads"),
         ("launch_bounds\x1f32\x1f33", "at least 33 blocks of 32 threads"),
         ("launch_bounds\x1f1024\x1f3", "at least 3 blocks of 1024 threads"),
+        (
+            "launch_bounds\x1f128\x1f0\x1eblock\x1f129\x1f1\x1f1",
+            "129 threads, but launch_bounds for at most 128",
+        ),
         ("block\x1f64\x1f32\x1f1", "blocks of 64 x 32 x 1 threads"),
         ("block\x1f1\x1f1\x1f65", "blocks of 1 x 1 x 65 threads"),
         ("block\x1f32\x1f0\x1f1", "blocks of 32 x 0 x 1 threads"),
