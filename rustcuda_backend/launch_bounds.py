@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rustcuda_backend.errors import SignatureError
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 _MOST_THREADS = 1024
 _MOST_BLOCKS = 32
 _MOST_RESIDENT_THREADS = 2048
+# (blocks, threads) of a multiprocessor of the capabilities that have less room than that.
+_LESS_ROOM = {
+    (7, 5): (16, 1024),
+    (8, 6): (16, 1536),
+    (8, 7): (16, 1536),
+    (8, 9): (24, 1536),
+    (12, 0): (24, 1536),
+    (12, 1): (24, 1536),
+}
 _MOST_IN_Z = 64
 # Of every GPU that has clusters; more needs an attribute that a launch would have to set.
 _MOST_IN_CLUSTER = 8
@@ -54,10 +64,72 @@ def _check_bounds(threads: int, blocks: int, where: str) -> None:
         )
     if blocks > _MOST_BLOCKS or blocks * threads > _MOST_RESIDENT_THREADS:
         raise SignatureError(
-            f"launch_bounds asks for at least {blocks} blocks of {threads} threads per multiprocessor",
+            f"launch_bounds asks for {_shown_bounds((threads, blocks))}",
             where=where,
             hint=f"a multiprocessor has at most {_MOST_BLOCKS} blocks and {_MOST_RESIDENT_THREADS} threads",
         )
+
+
+def without_room(kernels: Iterable[tuple[KernelSignature, Capability]]) -> list[str]:
+    """Warnings of kernels whose fewest blocks have no room on a multiprocessor of some capabilities.
+
+    ptxas ignores that number there: a crate for many capabilities may still ask for what suits most.
+
+    Args:
+        kernels: Every kernel with every capability that it is built for.
+
+    Raises:
+        SignatureError: None of a kernel's capabilities has the room.
+    """
+    by_name: dict[str, list[tuple[KernelSignature, Capability]]] = {}
+    for signature, capability in kernels:
+        by_name.setdefault(signature.name, []).append((signature, capability))
+    warnings = []
+    for name, built in by_name.items():
+        lacking = [each for each in built if _lacks(*each)]
+        if not lacking:
+            continue
+        # Bounds may differ between capabilities.
+        for bounds in dict.fromkeys(signature.launch_bounds for signature, _ in lacking):
+            of_bounds = [capability for signature, capability in lacking if signature.launch_bounds == bounds]
+            what = f"launch_bounds asks for {_shown_bounds(bounds or (0, 0))}, but {_shown_room(of_bounds)}"
+            if len(lacking) == len(built):
+                raise SignatureError(what, where=f"kernel '{name}'", hint=_FULL)
+            warnings.append(f"kernel '{name}': {what}; it is ignored there")
+    return warnings
+
+
+_FULL = (
+    "ask for fewer blocks; thread::RESIDENT_THREADS of rustcuda-device is what the capability has room for:\n"
+    "#[kernel(launch_bounds(256, thread::RESIDENT_THREADS / 256))]"
+)
+
+
+def _lacks(signature: KernelSignature, capability: Capability) -> bool:
+    threads, fewest = signature.launch_bounds or (0, 0)
+    blocks, resident = _room(capability)
+    return fewest > blocks or fewest * threads > resident
+
+
+def _room(capability: Capability) -> tuple[int, int]:
+    return _LESS_ROOM.get(capability.base, (_MOST_BLOCKS, _MOST_RESIDENT_THREADS))
+
+
+def _shown_room(capabilities: Iterable[Capability]) -> str:
+    """`7.5 has 16 blocks and 1024 threads, 8.9 and 12.0 have 24 blocks and 1536 threads`."""
+    alike: dict[tuple[int, int], list[str]] = {}
+    for capability in capabilities:
+        alike.setdefault(_room(capability), []).append(capability.name)
+    return ", ".join(
+        f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} "
+        f"at most {blocks} blocks and {threads} threads"
+        for (blocks, threads), names in alike.items()
+    )
+
+
+def _shown_bounds(bounds: tuple[int, int]) -> str:
+    threads, blocks = bounds
+    return f"at least {blocks} blocks of {threads} threads per multiprocessor"
 
 
 def _check_cluster(cluster: Extents, capability: Capability, where: str) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rustcuda_backend import cache, cuda, elf, plan, preparation, process
+from rustcuda_backend import cache, cuda, elf, launch_bounds, plan, preparation, process
 from rustcuda_backend.assembly import assembled
 from rustcuda_backend.build_lock import alone_in
 from rustcuda_backend.capability import Capability
@@ -137,6 +137,10 @@ def build(
             images = _run_passes(work, compiler, tools, settings, report, prepared.name if several else "")
             sources = frozenset().union(*map(compiler.sources, work.passes))
         signatures = merge_signatures([image.ptx for image in images])
+        for warning in launch_bounds.without_room(
+            (signature, image.ptx.capability) for image in images for signature in image.ptx.signatures
+        ):
+            report.warn(warning)
         fatbin = cuda.pack(
             tools,
             [image.cubin for image in images],

@@ -161,7 +161,14 @@ def parse_record(data: bytes) -> KernelSignature:
     bounds = fields.get("launch_bounds")
     block = _extents(fields.get("block"))
     if block:
-        bounds = [str(math.prod(block)), bounds[1] if bounds else "0"]
+        threads = math.prod(block)
+        if bounds and threads > int(bounds[0]):
+            raise SignatureError(
+                f"block asks for blocks of {threads} threads, but launch_bounds for at most {bounds[0]}",
+                where=f"kernel '{name}'",
+                hint="leave launch_bounds out, or give it the threads of the block",
+            )
+        bounds = [str(threads), bounds[1] if bounds else "0"]
     return KernelSignature(
         name,
         tuple(parameters),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rustcuda_backend import cuda, process
+from rustcuda_backend import cuda, launch_bounds, process
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.process import Finished
@@ -218,6 +218,19 @@ def test_launch_bounds_reach_signature_and_ptx(
     assert (f".minnctapersm {bounds[1]}\n" in module.text) == (bounds[1] > 0)
 
 
+@pytest.mark.parametrize(
+    ("capability", "blocks"), [("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("12.0", 6)]
+)
+def test_bounds_can_ask_for_all_room_of_a_capability(
+    kernels: Kernels, snippet: Snippet, capability: str, blocks: int
+) -> None:
+    (passed,) = parse_list(capability)
+    source = snippet("#[kernel(launch_bounds(256, thread::RESIDENT_THREADS / 256))]\nfn full() {}\n")
+    signature = only(kernels.compile(source, passed))
+    assert signature.launch_bounds == (256, blocks)
+    assert not launch_bounds.without_room([(signature, passed)])
+
+
 def test_slices_are_loaded_from_global_memory_through_the_read_only_cache(
     kernels: Kernels, snippet: Snippet
 ) -> None:
@@ -322,6 +335,42 @@ unsafe fn warps(y: *mut u64, z: *mut f64) {
         assert instruction in text
     # Two shuffles for each of the five steps of the f64 sum, one for each of the f32 maximum.
     assert text.count("shfl.sync.bfly") == 1 + 10 + 5
+
+
+def test_shuffles_from_beyond_the_warp_give_a_lane_its_own(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+#[kernel]
+unsafe fn known(y: *mut u32) { unsafe { *y = warp::shuffle_down(*y, 2) + warp::shuffle_up(*y, 31) } }
+#[kernel]
+unsafe fn far(y: *mut u32) { unsafe { *y = warp::shuffle_down(*y, 32) + warp::shuffle_up(*y, 65) } }
+#[kernel]
+unsafe fn asked(y: *mut u32, delta: u32) { unsafe { *y = warp::shuffle_down(*y, delta) } }
+""")
+    module = kernels.compile(source)
+    distances = {
+        name: re.findall(r"shfl\.sync\.\w+\.b32\s+%r\d+(?:\|%p\d+)?, %r\d+, (\S+),", body(module, name))
+        for name in ("known", "far", "asked")
+    }
+    assert (distances["known"], distances["far"]) == (["2", "31"], ["0", "0"])
+    assert "selp" not in body(module, "known")
+    (distance,) = distances["asked"]
+    asked = body(module, "asked")
+    chosen = re.search(rf"selp\.b32\s+{distance}, (%r\d+), 0, (%p\d+);", asked)
+    assert chosen
+    assert re.search(rf"setp\.lt\.u32\s+{chosen[2]}, {chosen[1]}, 32;", asked)
+
+
+@pytest.mark.parametrize(
+    ("rust", "c"),
+    [
+        ("{:#?} {:#}", "%lld %lld"),
+        ("{:#x} {:#010X}", "%#llx %#010llX"),
+        ("{:?} {{{:#o}}}", "%lld {%#llo}"),
+    ],
+)
+def test_formats_become_those_of_c(kernels: Kernels, snippet: Snippet, rust: str, c: str) -> None:
+    module = kernels.compile(snippet(f'#[kernel]\nfn k(a: i64, b: i64) {{ gpu_printf!("{rust}", a, b); }}'))
+    assert ", ".join(map(str, c.encode())) in module.text
 
 
 def test_math_is_inlined(kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path) -> None:
@@ -599,6 +648,9 @@ impl Scale {
 }
 #[device]
 fn root(x: f32) -> f32 {
+    #![allow(unused_variables)]
+    #![doc = "Four times."]
+    let unused = 1;
     let mut sum = 0.0;
     let mut i = 0;
     #[unroll(4)]
@@ -610,6 +662,8 @@ fn root(x: f32) -> f32 {
 }
 #[kernel]
 unsafe fn calls(x: *mut f32) {
+    #![allow(unused_variables)]
+    let unused = 1;
     unsafe {
         #[unroll]
         for i in 0..2 {
@@ -771,7 +825,10 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ("#[kernel]\nstruct K;", 3, "#[kernel] goes on a function"),
         ("#[kernel] fn\nκ() {}", 3, "ASCII"),
         ("#[kernel] fn k\n<'a>(x: &'a [f32]) {}", 3, "over lifetimes neither"),
-        ("struct S; impl S {\n#[kernel] fn k(&self) {} }", 3, "is `name: type`"),
+        ("struct S; impl S {\n#[kernel] fn k(&self) {} }", 3, "a kernel is a free function"),
+        ("struct S; impl S {\n#[kernel] fn k(&'static mut self) {} }", 3, "a kernel is a free function"),
+        ("struct S; impl S {\n#[kernel] fn k(mut self: S) {} }", 3, "a kernel is a free function"),
+        ("struct S; impl S {\n#[kernel] fn k(x: &[Self]) {} }", 3, "a kernel is a free function"),
         ("#[kernel] fn k(\n    (a, b): (u32, u32)) {}", 3, "is `name: type`"),
         ("#[kernel] fn k(\n    _: u32) {}", 3, "give this parameter a name"),
         ("#[kernel] fn k(\n    #[allow(unused)] x: u32) {}", 3, "takes no attributes"),
@@ -780,6 +837,13 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ("#[kernel]\n#[launch_bounds]\nfn k() {}", 3, "launch_bounds takes the most threads"),
         ("#[kernel(launch_bounds(1, 2, 3))]\nfn k() {}", 2, "launch_bounds takes the most threads"),
         ("#[kernel(launch_bounds(1))]\n#[launch_bounds(2)]\nfn k() {}", 4, "has two launch bounds"),
+        (
+            "#[kernel(\nlaunch_bounds(-1i32))]\nfn k() {}",
+            3,
+            "launch_bounds of kernel `k` has a negative number",
+        ),
+        ("#[kernel(block(32,\n0 - 1))]\nfn k() {}", 3, "block of kernel `k` has a negative number"),
+        ("#[kernel]\n#[cluster_launch(-2)]\nfn k() {}", 3, "cluster of kernel `k` has a negative number"),
         ("#[launch_bounds(2)]\nfn k() {}", 2, "belongs on a function with #[kernel]"),
         ("#[cluster_launch(2)]\nfn k() {}", 2, "#[cluster_launch] belongs on a function with #[kernel]"),
         ("#[kernel(block(1, 2, 3, 4))]\nfn k() {}", 2, "take one to three numbers"),
@@ -788,6 +852,12 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ("#[kernel(f32)]\nfn k<T, U>(x: *mut T) {}", 3, "a kernel cannot be generic"),
         ("#[kernel(f32)]\nfn k<const N: usize>() {}", 3, "a kernel cannot be generic"),
         ("#[kernel(\n[f32; 2])]\nfn k<T>(x: *mut T) {}", 3, "needs a name"),
+        ("#[kernel(f32,\nf32)]\nfn k<T>(x: *mut T) {}", 3, "two of the types make a kernel called `k_f32`"),
+        (
+            "#[kernel(f32, f64,\ncore::primitive::f64)]\nfn k<T>(x: *mut T) {}",
+            3,
+            "two of the types make a kernel called `k_f64`",
+        ),
         ("#[kernel(f32)]\nfn k(x: *mut f32) {}", 2, "for a kernel with a type parameter, types"),
         ("#[device]\nstruct S;", 2, "#[device] goes on a function"),
         ("#[device]\nmod m {}", 2, "#[device] goes on a function"),
@@ -809,6 +879,8 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel] fn k() {\ngpu_printf!("{:x}", 1.0); }', 3, "does not fit its argument"),
         ('#[kernel] fn k() {\ngpu_printf!("{:.2}", 1); }', 3, "only floats and texts have a precision"),
         ('#[kernel] fn k() {\ngpu_printf!("{0}", 1); }', 3, "have no names or numbers"),
+        ('#[kernel] fn k() {\ngpu_printf!("{a}"); }', 3, "have no names or numbers"),
+        ('#[kernel] fn k() {\ngpu_printf!("{}{a:?}", 1); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
         ('#[kernel] fn k() {\ngpu_assert!(true, "{}", 1); }', 3, "print values by gpu_printf! before it"),
         ('#[kernel] fn k() {\ngpu_printf!("{}", [1]); }', 3, "gpu_printf! cannot print a `[{integer}; 1]`"),
@@ -836,6 +908,16 @@ def test_safe_code_cannot_reach_beyond_its_memory(
             "a Pack has 4, 8 or 16 bytes, e.g. Pack<f32, 4>, not 3 elements",
         ),
         ("#[kernel] fn k(\n    x: &[u128]) {}", 3, "Python has no tensors and no numbers of type `u128`"),
+        (
+            "type Sp = thread::Runtime2DIndex;\n#[kernel] fn k(\n    y: DisjointSlice<u32, Sp>) {}",
+            3,
+            "spell the space of a kernel's slice with its name",
+        ),
+        (
+            "#[kernel] fn k() {\nstatic mut T: SharedArray<u8, 9, 24> = SharedArray::UNINIT;\nunsafe{T[0]=1} }",
+            4,
+            "an alignment is a power of two",
+        ),
         ("type A<'a> = &'a [f32];\n#[kernel] fn k(\n    x: A<'_>) {}", 3, "not through an alias"),
         (
             """unsafe fn helper() -> f32 { unsafe {
@@ -869,6 +951,8 @@ def test_a_kernel_crate_checks_on_the_host_with_a_stable_compiler(
 #[launch_bounds(256)]
 #[kernel]
 pub unsafe fn scale(x: &[f32], mut y: DisjointSlice<f32>) {
+    #![allow(unused_variables)]
+    let unused = 1;
     static mut TILE: SharedArray<f32, 256> = SharedArray::UNINIT;
     unsafe {
         TILE[0] = x[0].rsqrt();
@@ -883,6 +967,8 @@ static TABLE: ConstantMemory<[f32; 4]> = ConstantMemory::UNINIT;
 
 #[device]
 fn first<T: Copy>(value: T) -> T {
+    #![allow(unused_variables)]
+    let unused = 1;
     static mut FIRST: SharedArray<T, 1> = SharedArray::UNINIT;
     #[unroll]
     while thread::threadIdx_x() == 0 {

@@ -608,6 +608,20 @@ def test_a_dependency_with_kernels_but_without_feature_gates(make_project: MakeP
         assert hint in failing(project, CompileError).hint
 
 
+def test_launch_bounds_that_some_capabilities_cannot_keep(
+    make_project: MakeProject, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kernel = DEVICE_KERNEL.replace("#[kernel]", "#[kernel(launch_bounds(1024, 2))]")
+    project = make_project(kernel, manifest=DEVICE_MANIFEST)
+    build(project, "7.5 8.0")
+    warning = "rustcuda: warning: kernel 'own': launch_bounds asks for at least 2 blocks of 1024 threads"
+    assert capfd.readouterr().err.count(warning) == 1
+    error = failing(project, SignatureError, "7.5")
+    assert error.where == "kernel 'own'"
+    assert "7.5 has at most 16 blocks and 1024 threads" in error.what
+    assert "thread::RESIDENT_THREADS" in error.hint
+
+
 def test_an_argument_that_ptxas_does_not_take(make_project: MakeProject) -> None:
     error = failing(make_project(settings="ptxas-args = ['--bogus']"), AssembleError)
     assert "Unknown option" in error.what

@@ -2,9 +2,10 @@
 
 import pytest
 
-from rustcuda_backend.capability import Capability
+from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError, SignatureError
+from rustcuda_backend.launch_bounds import without_room
 from rustcuda_backend.ptx import PtxEntry, finish, is_whole, parse_entries
 from rustcuda_backend.signature import KernelSignature, Parameter, parse_type
 
@@ -191,6 +192,10 @@ def test_launch_bounds_in_the_ptx_are_kept() -> None:
         ("launch_bounds\x1f1025\x1f0", "at most 1025 threads"),
         ("launch_bounds\x1f32\x1f33", "at least 33 blocks of 32 threads"),
         ("launch_bounds\x1f1024\x1f3", "at least 3 blocks of 1024 threads"),
+        (
+            "launch_bounds\x1f128\x1f0\x1eblock\x1f129\x1f1\x1f1",
+            "129 threads, but launch_bounds for at most 128",
+        ),
         ("block\x1f64\x1f32\x1f1", "blocks of 64 x 32 x 1 threads"),
         ("block\x1f1\x1f1\x1f65", "blocks of 1 x 1 x 65 threads"),
         ("block\x1f32\x1f0\x1f1", "blocks of 32 x 0 x 1 threads"),
@@ -202,6 +207,41 @@ def test_impossible_launch_bounds_name_the_kernel(line: str, message: str) -> No
     with pytest.raises(SignatureError, match=message) as raised:
         finish(HEADER + record("k", line) + entry("k"), HOPPER)
     assert raised.value.where == "kernel 'k'"
+
+
+def bounded(threads: int, blocks: int) -> KernelSignature:
+    return KernelSignature("k", (), launch_bounds=(threads, blocks))
+
+
+@pytest.mark.parametrize(
+    ("capability", "threads", "blocks"),
+    [
+        ("7.0", 2048, 32), ("7.5", 1024, 16), ("8.0", 2048, 32), ("8.6", 1536, 16), ("8.7", 1536, 16),
+        ("8.9", 1536, 24), ("9.0a", 2048, 32), ("10.0f", 2048, 32), ("12.0", 1536, 24), ("12.1a", 1536, 24),
+    ],
+)  # fmt: skip
+def test_fewest_blocks_are_held_against_the_room_of_the_capability(
+    capability: str, threads: int, blocks: int
+) -> None:
+    (passed,) = parse_list(capability)
+    for most in (bounded(256, threads // 256), bounded(32, blocks), bounded(1024, 0)):
+        assert not without_room([(most, passed)])
+    for more in (bounded(256, threads // 256 + 1), bounded(32, blocks + 1)):
+        shown = f"{capability} has at most {blocks} blocks and {threads} threads"
+        with pytest.raises(SignatureError, match=shown) as raised:
+            without_room([(more, passed)])
+        assert raised.value.where == "kernel 'k'"
+
+
+def test_fewest_blocks_with_room_on_some_capabilities_are_a_warning() -> None:
+    listed = parse_list("7.5 8.0 8.9 12.0")
+    (warning,) = without_room((bounded(256, 8), capability) for capability in listed)
+    assert warning == (
+        "kernel 'k': launch_bounds asks for at least 8 blocks of 256 threads per multiprocessor, but "
+        "7.5 has at most 16 blocks and 1024 threads, 8.9 and 12.0 have at most 24 blocks and 1536 threads; "
+        "it is ignored there"
+    )
+    assert not without_room((bounded(256, capability.major // 2), capability) for capability in listed)
 
 
 def test_block_and_cluster_follow_the_parameter_list() -> None:

@@ -7,7 +7,7 @@ use crate::vector;
 /// and together reach from `low` to `high`. Elements outside are not counted; `high` itself is.
 ///
 /// Launch: one-dimensional, at most 256 threads a block, with 4 bytes of dynamic shared memory for each element of `counts`.
-#[kernel(launch_bounds(256, 8))]
+#[kernel(launch_bounds(256, thread::RESIDENT_THREADS / 256))]
 pub unsafe fn histogram(x: &[f32], low: f32, high: f32, counts: *mut i32, bins: u32) {
     let thread = thread::threadIdx_x();
     let of_block = DynamicSharedArray::<i32>::get();

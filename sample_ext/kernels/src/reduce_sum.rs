@@ -7,7 +7,7 @@ use crate::vector;
 ///
 /// Launch: one-dimensional, as many blocks as `partial` has elements; 32 to 256 threads, in whole
 /// warps. A second launch, of one block, then sums `partial`: so the result is the same each time.
-#[kernel(launch_bounds(256, 8))]
+#[kernel(launch_bounds(256, thread::RESIDENT_THREADS / 256))]
 pub fn reduce_sum(x: &[f32], mut partial: DisjointSlice<f32>) {
     static mut PER_WARP: SharedArray<f32, 8> = SharedArray::UNINIT;
 

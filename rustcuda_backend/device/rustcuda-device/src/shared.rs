@@ -58,6 +58,10 @@ impl<T, const N: usize, const ALIGN: usize> SharedArray<T, N, ALIGN> {
             size_of::<[T; N]>() > 0,
             "a shared array needs at least one byte"
         );
+        assert!(
+            ALIGN == 0 || ALIGN.is_power_of_two(),
+            "an alignment is a power of two"
+        );
         [
             size_of::<[T; N]>(),
             if ALIGN > natural { ALIGN } else { natural },

@@ -4,6 +4,20 @@ pub use crate::index::*;
 use crate::intrinsics::{self, ptx};
 pub use crate::launch::*;
 
+/// Threads that a multiprocessor of the capability has room for, for bounds that ask for all of it:
+/// `#[kernel(launch_bounds(256, thread::RESIDENT_THREADS / 256))]`.
+pub const RESIDENT_THREADS: u32 = if cfg!(cuda_arch = "120") {
+    1536
+} else if cfg!(cuda_arch = "90") {
+    2048
+} else if cfg!(cuda_arch = "86") {
+    1536
+} else if cfg!(cuda_arch = "75") && !cfg!(cuda_arch = "80") {
+    1024
+} else {
+    2048
+};
+
 macro_rules! axes {
     ($($(#[doc = $doc:literal])* $name:ident = $intrinsic:ident;)*) => {
         $(

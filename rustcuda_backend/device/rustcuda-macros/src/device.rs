@@ -3,7 +3,7 @@
 use proc_macro::{Delimiter, Group, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
-use crate::function::split_attributes;
+use crate::function::{split_attributes, split_inner_attributes};
 use crate::parameter::plain;
 use crate::shared;
 use crate::template::fill;
@@ -12,6 +12,7 @@ const FUNCTION: &str = r#"
     $attributes
     #[allow(dangerous_implicit_autorefs)]
     $head {
+        $inner
         #[allow(unused_imports)]
         use ::rustcuda_device::FloatExt as _;
         $body
@@ -35,7 +36,13 @@ pub fn device(item: TokenStream) -> Result<TokenStream> {
     match word.and_then(|word| rest.get(word + 1)) {
         Some(TokenTree::Ident(name)) => {
             let body = shared::rewrite(&body, &plain(name)).stream();
-            let parts = [("attributes", attributes), ("head", head), ("body", body)];
+            let (inner, body) = split_inner_attributes(body);
+            let parts = [
+                ("attributes", attributes),
+                ("head", head),
+                ("inner", inner),
+                ("body", body),
+            ];
             Ok(fill(FUNCTION, &parts))
         }
         _ if rest.iter().any(|token| token.to_string() == "extern") => {

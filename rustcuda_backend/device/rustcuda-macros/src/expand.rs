@@ -1,6 +1,6 @@
 //! What `#[kernel]` becomes.
 
-use proc_macro::{Ident, Span, TokenStream, TokenTree};
+use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
 
 use crate::arguments::{self, Arguments};
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::function::{self, Function, not_generic};
 use crate::parameter::{Parameter, plain};
 use crate::record::Record;
 use crate::shared;
-use crate::template::fill;
+use crate::template::{fill, respanned};
 
 /// The inner function holds the author's signature and body; it disappears by inlining.
 const ENTRY: &str = r#"
@@ -47,6 +47,7 @@ const HOST: &str = r#"
     $attributes
     #[allow(dangerous_implicit_autorefs)]
     $visibility $unsafety fn $name $generics ($written_parameters) $where {
+        $inner
         #[allow(unused_imports)]
         use ::rustcuda_device::FloatExt as _;
         $body
@@ -64,6 +65,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
         Some(generic) => instances(&function, &arguments, &generic.parameter)?,
     };
     let body = shared::rewrite(&function.body, &plain(&function.name));
+    let (inner, body) = function::split_inner_attributes(body.stream());
     let (generics, conditions) = match &function.generic {
         Some(generic) => (generic.tokens.clone(), generic.conditions.clone()),
         None => Default::default(),
@@ -81,7 +83,8 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
             ("generics", generics),
             ("written_parameters", function.written_parameters.clone()),
             ("where", conditions),
-            ("body", body.stream()),
+            ("inner", inner),
+            ("body", body),
         ],
     ));
     Ok(expanded)
@@ -90,8 +93,16 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
 /// A kernel for each of the types, `scale_f32` for `f32`.
 fn instances(function: &Function, arguments: &Arguments, parameter: &Ident) -> Result<TokenStream> {
     let mut expanded = TokenStream::new();
+    let mut names = Vec::new();
     for rust_type in &arguments.types {
         let name = format!("{}_{}", plain(&function.name), last_segment(rust_type)?);
+        if names.contains(&name) {
+            let message = format!(
+                "two of the types make a kernel called `{name}`; leave one out, or rename it"
+            );
+            return Err(Error::new(rust_type[0].span(), message));
+        }
+        names.push(name.clone());
         let entry = entry(
             function,
             arguments,
@@ -181,24 +192,37 @@ fn argument(parameter: &Parameter) -> TokenStream {
             "<$type as ::rustcuda_device::record::SliceParam>::from_parts($pointer, $length, $width),"
         }
         (true, false) => {
-            "<$type as ::rustcuda_device::record::SliceParam>::from_parts($pointer, $length, ()),"
+            // The record's check makes sure that it is `()`.
+            "<$type as ::rustcuda_device::record::SliceParam>::from_parts($pointer, $length, ::core::mem::zeroed()),"
         }
         _ => "$pointer,",
     };
     fill(source, &parts(parameter))
 }
 
-/// An alias of a slice type would stay one parameter that Python cannot pass.
+/// An alias of a slice type would stay one parameter that Python cannot pass, and one of a space would
+/// hide that the slice has a third.
 fn check(parameter: &Parameter) -> TokenStream {
-    if parameter.is_slice {
-        return TokenStream::new();
-    }
-    let source = r#"
-        assert!(
-            !<$type as ::rustcuda_device::record::KernelParam>::IS_SLICE,
-            "spell slice parameters of a kernel `&[T]` or `DisjointSlice<T>`, not through an alias"
-        );
-    "#;
+    let source = match (parameter.is_slice, parameter.has_row_width) {
+        (true, true) => return TokenStream::new(),
+        (true, false) => {
+            r#"
+                assert!(
+                    size_of::<<$type as ::rustcuda_device::record::SliceParam>::Space>() == 0,
+                    "spell the space of a kernel's slice with its name, `Runtime2DIndex` or \
+                     `RuntimeRowMajorTiles`, not through an alias"
+                );
+            "#
+        }
+        _ => {
+            r#"
+                assert!(
+                    !<$type as ::rustcuda_device::record::KernelParam>::IS_SLICE,
+                    "spell slice parameters of a kernel `&[T]` or `DisjointSlice<T>`, not through an alias"
+                );
+            "#
+        }
+    };
     fill(source, &parts(parameter))
 }
 
@@ -218,14 +242,16 @@ fn parts(parameter: &Parameter) -> [(&'static str, TokenStream); 4] {
 fn record(function: &Function, arguments: &Arguments, name: &str) -> TokenStream {
     let mut record = Record::new("name", name);
     record.doc(&function.attributes);
-    if let Some(bounds) = &arguments.launch_bounds {
-        record.numbers("launch_bounds", padded(bounds, 2, "0"));
-    }
-    if let Some(block) = &arguments.block {
-        record.numbers("block", padded(block, 3, "1"));
-    }
-    if let Some(cluster) = &arguments.cluster {
-        record.numbers("cluster", padded(cluster, 3, "1"));
+    let promises = [
+        ("launch_bounds", &arguments.launch_bounds, 2, "0"),
+        ("block", &arguments.block, 3, "1"),
+        ("cluster", &arguments.cluster, 3, "1"),
+    ];
+    for (line, expressions, count, rest) in promises {
+        if let Some(expressions) = expressions {
+            let expressions = expressions.iter().map(|of| not_negative(line, name, of));
+            record.numbers(line, padded(expressions.collect(), count, rest));
+        }
     }
     for parameter in &function.parameters {
         record.text(&format!("\x1eparameter\x1f{}\x1f", parameter.plain_name()));
@@ -241,9 +267,29 @@ fn record(function: &Function, arguments: &Arguments, name: &str) -> TokenStream
     )
 }
 
+/// The expression, refused where its value is negative: as a `u64` it would be a large number.
+fn not_negative(promise: &str, kernel: &str, expression: &TokenStream) -> TokenStream {
+    let message = format!("{promise} of kernel `{kernel}` has a negative number");
+    let message = TokenTree::from(Literal::string(&message)).into();
+    let check = fill("assert!(number >= 0, $message);", &[("message", message)]);
+    fill(
+        "{ let number = ($of) as i128; $check number }",
+        &[
+            ("of", expression.clone()),
+            ("check", respanned(check, first_span(expression))),
+        ],
+    )
+}
+
+/// Where tokens begin.
+fn first_span(tokens: &TokenStream) -> Span {
+    let first = tokens.clone().into_iter().next();
+    first.map_or(Span::call_site(), |token| token.span())
+}
+
 /// The expressions, with `rest` for those left out.
-fn padded(expressions: &[TokenStream], count: usize, rest: &str) -> Vec<TokenStream> {
-    let mut padded = expressions.to_vec();
+fn padded(expressions: Vec<TokenStream>, count: usize, rest: &str) -> Vec<TokenStream> {
+    let mut padded = expressions;
     padded.resize_with(count, || fill(rest, &[]));
     padded
 }

@@ -59,6 +59,23 @@ pub fn split_attributes(item: TokenStream) -> (Vec<Attribute>, Vec<TokenTree>) {
     (attributes, tokens[at..].to_vec())
 }
 
+/// Splits the `#![…]` off a body: nothing may stand before them.
+pub fn split_inner_attributes(body: TokenStream) -> (TokenStream, TokenStream) {
+    let tokens: Vec<_> = body.into_iter().collect();
+    let mut at = 0;
+    while let [hash, mark, TokenTree::Group(_), ..] = &tokens[at..]
+        && punct(hash) == Some('#')
+        && punct(mark) == Some('!')
+    {
+        at += 3;
+    }
+    let (inner, rest) = tokens.split_at(at);
+    (
+        inner.iter().cloned().collect(),
+        rest.iter().cloned().collect(),
+    )
+}
+
 pub fn attribute(hash: TokenTree, group: &Group) -> Attribute {
     let inner: Vec<_> = group.stream().into_iter().collect();
     let is_path = |token: &TokenTree| match token {

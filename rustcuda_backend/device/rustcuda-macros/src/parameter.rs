@@ -94,6 +94,12 @@ fn parse(tokens: Vec<TokenTree>) -> Result<Parameter> {
             "a kernel's parameter takes no attributes",
         ));
     }
+    if let Some(word) = of_a_method(&tokens) {
+        return Err(Error::new(
+            word.span(),
+            "a kernel is a free function, not a method: it has no `self` and no `Self`",
+        ));
+    }
     let start = usize::from(first.to_string() == "mut");
     let (Some(TokenTree::Ident(name)), Some(':')) =
         (tokens.get(start), tokens.get(start + 1).and_then(punct))
@@ -103,7 +109,7 @@ fn parse(tokens: Vec<TokenTree>) -> Result<Parameter> {
             "a kernel's parameter is `name: type` or `mut name: type`",
         ));
     };
-    if ["_", "self"].contains(&name.to_string().as_str()) {
+    if name.to_string() == "_" {
         return Err(Error::new(
             name.span(),
             "give this parameter a name; Python's messages and help show it",
@@ -116,6 +122,29 @@ fn parse(tokens: Vec<TokenTree>) -> Result<Parameter> {
         is_slice: is_slice(rust_type),
         has_row_width: has_row_width(rust_type),
         rust_type: rust_type.iter().cloned().collect(),
+    })
+}
+
+/// `self` in `self`, `&self`, `&'a mut self` or `self: Type`, or `Self` anywhere.
+fn of_a_method(tokens: &[TokenTree]) -> Option<TokenTree> {
+    let receiver = match tokens {
+        [ampersand, rest @ ..] if punct(ampersand) == Some('&') => without_lifetime(rest),
+        _ => tokens,
+    };
+    let word = receiver.iter().find(|token| token.to_string() != "mut")?;
+    if word.to_string() == "self" {
+        return Some(word.clone());
+    }
+    with_self_type(tokens)
+}
+
+fn with_self_type(tokens: &[TokenTree]) -> Option<TokenTree> {
+    tokens.iter().find_map(|token| match token {
+        TokenTree::Group(group) => {
+            let inner: Vec<_> = group.stream().into_iter().collect();
+            with_self_type(&inner)
+        }
+        other => (other.to_string() == "Self").then(|| other.clone()),
     })
 }
 

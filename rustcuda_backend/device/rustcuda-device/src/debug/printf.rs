@@ -240,6 +240,11 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
                 }
                 b'}' => self.refuse("a `}` without its `{`; to print one, write `}}`"),
                 b'{' => {
+                    if !matches!(self.peek(), b':' | b'}') {
+                        self.refuse(
+                            "arguments have no names or numbers; write `{}`, in their order",
+                        );
+                    }
                     if argument == kinds.len() {
                         self.refuse("more places than arguments");
                     }
@@ -262,10 +267,8 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
     /// as its bits.
     const fn conversion(&mut self, kind: Kind) -> bool {
         self.put(b"%");
-        match self.peek() {
-            b':' => self.at += 1,
-            b'}' => {}
-            _ => self.refuse("arguments have no names or numbers; write `{}`, in their order"),
+        if self.peek() == b':' {
+            self.at += 1;
         }
         self.flags();
         self.digits();
@@ -302,11 +305,22 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
                 b'<' => self.put(b"-"),
                 // To the right is where C puts everything.
                 b'>' => {}
+                // C has it for these letters only; in `{:#?}` it changes nothing for a single value.
+                b'#' if !has_other_form(self.last_letter()) => {}
                 flag @ (b'-' | b'+' | b' ' | b'#' | b'0') => self.put(&[flag]),
                 _ => return,
             }
             self.at += 1;
         }
+    }
+
+    /// The letter before the next `}`.
+    const fn last_letter(&self) -> u8 {
+        let mut at = self.at;
+        while at + 1 < self.text.len() && self.text[at + 1] != b'}' {
+            at += 1;
+        }
+        self.text[at]
     }
 
     const fn digits(&mut self) {
@@ -358,6 +372,14 @@ const fn c_letter(kind: Kind, letter: u8) -> Option<u8> {
         (Kind::Text, b'}' | b's') => Some(b's'),
         _ => None,
     }
+}
+
+/// Whether C has another form for a letter, that of the flag `#`.
+const fn has_other_form(letter: u8) -> bool {
+    matches!(
+        letter,
+        b'x' | b'X' | b'o' | b'f' | b'F' | b'e' | b'E' | b'g' | b'G' | b'a' | b'A'
+    )
 }
 
 /// Adds bytes as far as there is room.
