@@ -68,17 +68,9 @@ pub(crate) mod segment {
         value.map_words(|word| unsafe { nvvm::xor(mask, word, lane_mask, clamp(WIDTH, 31)) })
     }
 
-    /// The distance as shuffles take it: of a larger number they would use the lowest five bits.
-    #[inline(always)]
-    fn within_warp(delta: u32) -> u32 {
-        // At a distance of 0 each lane has its own value, as it has beyond the segment.
-        if delta < 32 { delta } else { 0 }
-    }
-
     /// The `value` of the lane `delta` above.
     #[inline(always)]
     pub fn down<T: WarpShuffle, const WIDTH: u32>(mask: u32, value: T, delta: u32) -> T {
-        let delta = within_warp(delta);
         // SAFETY: see the documentation of `warp`; a wrong mask hangs.
         value.map_words(|word| unsafe { nvvm::down(mask, word, delta, clamp(WIDTH, 31)) })
     }
@@ -86,7 +78,6 @@ pub(crate) mod segment {
     /// The `value` of the lane `delta` below.
     #[inline(always)]
     pub fn up<T: WarpShuffle, const WIDTH: u32>(mask: u32, value: T, delta: u32) -> T {
-        let delta = within_warp(delta);
         // SAFETY: see the documentation of `warp`; a wrong mask hangs.
         value.map_words(|word| unsafe { nvvm::up(mask, word, delta, clamp(WIDTH, 0)) })
     }
