@@ -914,7 +914,7 @@ def test_safe_code_cannot_reach_beyond_its_memory(
             "spell the space of a kernel's slice with its name",
         ),
         (
-            "#[kernel] fn k() {\nstatic mut T: SharedArray<u8, 9, 24> = SharedArray::UNINIT;\nunsafe{T[0]=1} }",
+            "#[kernel] fn k() {\nstatic mut T: SharedArray<u8, 9, 3> = SharedArray::UNINIT;\nunsafe{T[0]=1}}",
             4,
             "an alignment is a power of two",
         ),

@@ -123,7 +123,7 @@ shuffles! {
     shuffle_xor_f64 shuffle_xor_f64_sync f64;
 }
 shuffles! {
-    "The `value` of the lane `delta` above; the last `delta` lanes keep their own."
+    "The `value` of the lane `delta` above; the last `delta` lanes keep their own. `delta` must be below 32: the instruction sees its lowest five bits."
     down(delta):
     shuffle_down shuffle_down_sync u32;
     shuffle_down_i32 shuffle_down_i32_sync i32;
@@ -133,7 +133,7 @@ shuffles! {
     shuffle_down_f64 shuffle_down_f64_sync f64;
 }
 shuffles! {
-    "The `value` of the lane `delta` below; the first `delta` lanes keep their own."
+    "The `value` of the lane `delta` below; the first `delta` lanes keep their own. `delta` must be below 32: the instruction sees its lowest five bits."
     up(delta):
     shuffle_up shuffle_up_sync u32;
     shuffle_up_i32 shuffle_up_i32_sync i32;
