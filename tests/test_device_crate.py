@@ -337,29 +337,6 @@ unsafe fn warps(y: *mut u64, z: *mut f64) {
     assert text.count("shfl.sync.bfly") == 1 + 10 + 5
 
 
-def test_shuffles_from_beyond_the_warp_give_a_lane_its_own(kernels: Kernels, snippet: Snippet) -> None:
-    source = snippet("""
-#[kernel]
-unsafe fn known(y: *mut u32) { unsafe { *y = warp::shuffle_down(*y, 2) + warp::shuffle_up(*y, 31) } }
-#[kernel]
-unsafe fn far(y: *mut u32) { unsafe { *y = warp::shuffle_down(*y, 32) + warp::shuffle_up(*y, 65) } }
-#[kernel]
-unsafe fn asked(y: *mut u32, delta: u32) { unsafe { *y = warp::shuffle_down(*y, delta) } }
-""")
-    module = kernels.compile(source)
-    distances = {
-        name: re.findall(r"shfl\.sync\.\w+\.b32\s+%r\d+(?:\|%p\d+)?, %r\d+, (\S+),", body(module, name))
-        for name in ("known", "far", "asked")
-    }
-    assert (distances["known"], distances["far"]) == (["2", "31"], ["0", "0"])
-    assert "selp" not in body(module, "known")
-    (distance,) = distances["asked"]
-    asked = body(module, "asked")
-    chosen = re.search(rf"selp\.b32\s+{distance}, (%r\d+), 0, (%p\d+);", asked)
-    assert chosen
-    assert re.search(rf"setp\.lt\.u32\s+{chosen[2]}, {chosen[1]}, 32;", asked)
-
-
 @pytest.mark.parametrize(
     ("rust", "c"),
     [
