@@ -8,10 +8,9 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rustcuda_backend import cache, doctor_oxide, gpu, plan
+from rustcuda_backend import cache, doctor_oxide, gpu, llvm_tools, plan
 from rustcuda_backend.artefact import read_artefact
 from rustcuda_backend.capability import Capability, parse_list
-from rustcuda_backend.compilers import cuda_oxide
 from rustcuda_backend.crate import crate_directory
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.cuda_versions import cuda_version
@@ -134,7 +133,7 @@ def _capabilities(
         stock = None if oxide.applies else toolchain
         warnings = plan.check_capabilities(listed, stock, tools) if toolchain and tools else []
         if oxide.llvm:
-            cuda_oxide.check_capabilities(oxide.llvm, listed.capabilities, listed.source)
+            llvm_tools.check_capabilities(oxide.llvm, listed.capabilities, listed.source)
     except RustcudaError as error:
         yield _problem("capabilities", error)
         return

@@ -10,7 +10,8 @@ from rustcuda_backend import oxide_crates, oxide_tools
 from rustcuda_backend.compilers.choice import Choice, choose
 from rustcuda_backend.diagnosis import Line
 from rustcuda_backend.errors import ToolError
-from rustcuda_backend.oxide_tools import Backend, LlvmTools
+from rustcuda_backend.llvm_tools import LlvmTools
+from rustcuda_backend.oxide_tools import Backend
 from rustcuda_backend.rust import RustToolchain
 from rustcuda_backend.settings import Settings
 

@@ -48,6 +48,16 @@ class Instances:
     text: str
     left_out: tuple[str, ...]
 
+    @property
+    def warning(self) -> str:
+        """What to say of those left out; empty where none is."""
+        if not self.left_out:
+            return ""
+        return (
+            "generic kernels with several instances have no stable names and are left out of the module: "
+            f"{', '.join(self.left_out)}; write a kernel for each type that calls the generic function"
+        )
+
 
 def with_stable_names(raw: str) -> Instances:
     """Gives instances of generic kernels their kernels' names, where that is possible."""

@@ -1,19 +1,19 @@
-"""Finding what cuda-oxide needs: its backend library, the rustc it was built for, and LLVM's tools."""
+"""Finding what cuda-oxide needs: its backend library, and the rustc it was built for."""
 
 from __future__ import annotations
 
 import datetime
 import functools
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rustcuda_backend import process, rust
+from rustcuda_backend import rust
 from rustcuda_backend.cargo_files import read_toml
 from rustcuda_backend.errors import ToolError
+from rustcuda_backend.llvm_tools import LlvmTools, find_llvm
 from rustcuda_backend.rust import RustToolchain
 from rustcuda_backend.settings import Settings
 
@@ -24,11 +24,6 @@ INSTALL_HINT = """\
 cargo +nightly-2026-04-03 install --git https://github.com/NVlabs/cuda-oxide.git cargo-oxide
 cargo oxide setup
 or name the library: cuda-oxide-backend = "/path/to/librustc_codegen_cuda.so"; docs/cuda-oxide.md has more"""
-
-# Each LLVM program that the backend library starts, by the variable that names it.
-LLVM_VARIABLES = {"CUDA_OXIDE_LLC": "llc", "CUDA_OXIDE_OPT": "opt", "CUDA_OXIDE_LLVM_LINK": "llvm-link"}
-_MINIMUM_LLVM = 21
-_LLC_NAMES = ("llc-22", "llc-21", "llc")
 
 _DRIVER = re.compile(rb"librustc_driver-[0-9a-f]+\.so")
 
@@ -76,28 +71,6 @@ class Backend:
         """The library of rustc that it is linked to, which is one compiler's alone; or empty."""
         found = _DRIVER.search(self.library.read_bytes())
         return found[0].decode() if found else ""
-
-
-@dataclass(frozen=True)
-class LlvmTools:
-    """LLVM's programs, all of one major version.
-
-    Attributes:
-        llc, opt, llvm_link: The programs.
-        version: What llc says of its version, e.g. `"22.1.2-rust-1.96.0-nightly"`.
-        source: Why these were taken, for messages.
-    """
-
-    llc: Path
-    opt: Path
-    llvm_link: Path
-    version: str
-    source: str
-
-    @property
-    def major(self) -> int:
-        """22 of 22.1.2."""
-        return _major(self.version)
 
 
 @dataclass(frozen=True)
@@ -301,87 +274,6 @@ def _toolchain_hint(backend: Backend) -> str:
 
 def _first_line(text: str) -> str:
     return text.strip().splitlines()[0] if text.strip() else ""
-
-
-def find_llvm(toolchain: RustToolchain, environ: Mapping[str, str]) -> LlvmTools:
-    """llc, opt and llvm-link of one major version, 21 or later.
-
-    Without opt cuda-oxide writes slow code, and without llvm-link no PTX at all where a kernel uses sin
-    or exp, both with hardly a word; so all three must be there. Order: CUDA_OXIDE_LLC, CUDA_OXIDE_OPT and
-    CUDA_OXIDE_LLVM_LINK; the toolchain's component llvm-tools; PATH.
-
-    Args:
-        toolchain: The Rust toolchain.
-        environ: The environment.
-
-    Raises:
-        ToolError: One is missing; says which, and where was looked.
-    """
-    folder = toolchain.sysroot / "lib" / "rustlib" / toolchain.host / "bin"
-    problems: list[str] = []
-    for llc, source in _llcs(folder, environ):
-        version = _version(llc)
-        if _major(version) < _MINIMUM_LLVM:
-            problems.append(f"{llc}: {f'LLVM {version}' if version else 'it does not say its version'}")
-            continue
-        found = {
-            name: _matching(variable, name, llc, _major(version), folder, environ)
-            for variable, name in LLVM_VARIABLES.items()
-            if name != "llc"
-        }
-        opt, link = found["opt"], found["llvm-link"]
-        if opt and link:
-            return LlvmTools(llc, opt, link, version, source)
-        missing = " and no ".join(name for name, path in found.items() if not path)
-        problems.append(f"{llc} is of LLVM {version}, but there is no {missing} of LLVM {_major(version)}")
-    name = toolchain.rustup_name
-    raise ToolError(
-        "cuda-oxide needs llc, opt and llvm-link of one LLVM version, "
-        f"{_MINIMUM_LLVM} or later, and they were not found",
-        where="; ".join(problems) or f"no llc in {folder}, and none on PATH",
-        hint=f"rustup component add llvm-tools{f' --toolchain {name}' if name else ''},\n"
-        "or apt-get install llvm-22, or name all three: " + ", ".join(LLVM_VARIABLES),
-    )
-
-
-def _llcs(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
-    named = environ.get("CUDA_OXIDE_LLC")
-    if named:
-        yield Path(named), "environment variable CUDA_OXIDE_LLC"
-        return
-    if (folder / "llc").is_file():
-        yield folder / "llc", "the toolchain's llvm-tools"
-    for name in _LLC_NAMES:
-        if path := shutil.which(name, path=environ.get("PATH", "")):
-            yield Path(path), "PATH"
-
-
-def _matching(
-    variable: str, name: str, llc: Path, major: int, folder: Path, environ: Mapping[str, str]
-) -> Path | None:
-    """The program of the same major version as llc: a named one, one beside llc, the toolchain's, PATH's."""
-    if environ.get(variable):
-        candidates = [Path(environ[variable])]
-    else:
-        beside = (llc.with_name(llc.name.replace("llc", name, 1)), llc.with_name(name))
-        on_path = (shutil.which(each, path=environ.get("PATH", "")) for each in (f"{name}-{major}", name))
-        candidates = [*beside, folder / name, *(Path(path) for path in on_path if path)]
-    return next((path for path in candidates if _major(_version(path)) == major), None)
-
-
-def _version(program: Path) -> str:
-    """The LLVM version that a program says it is of; empty if it does not run or is none of LLVM's."""
-    try:
-        finished = process.run([program, "--version"])
-    except OSError:
-        return ""
-    found = re.search(r"LLVM version (\d[\w.\-]*)", finished.stdout)
-    return found[1] if found and finished.ok else ""
-
-
-def _major(version: str) -> int:
-    digits = version.partition(".")[0]
-    return int(digits) if digits.isdecimal() else 0
 
 
 def _libdevice(libdevice: Path, environ: Mapping[str, str]) -> Path:

@@ -12,8 +12,9 @@ from test_rust import make_toolchain
 
 from rustcuda_backend import oxide_tools
 from rustcuda_backend.errors import ToolError
+from rustcuda_backend.llvm_tools import find_llvm
 from rustcuda_backend.oxide_crates import depends_on_device
-from rustcuda_backend.oxide_tools import Backend, find_backend, find_llvm, find_toolchain, find_tools
+from rustcuda_backend.oxide_tools import Backend, find_backend, find_toolchain, find_tools
 from rustcuda_backend.rust import RustToolchain
 from rustcuda_backend.settings import Settings
 

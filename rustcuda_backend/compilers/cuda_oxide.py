@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from rustcuda_backend import (
     cache,
@@ -25,32 +23,24 @@ from rustcuda_backend import (
     ptx,
     rustdoc,
 )
-from rustcuda_backend.capability import Capability, all_cfg_values
-from rustcuda_backend.compilers import Pass, copy_host_part, lacks_host_part
+from rustcuda_backend.capability import Capability
+from rustcuda_backend.compilers import Pass, cargo_pass, copy_host_part, lacks_host_part
+from rustcuda_backend.compilers.cargo_pass import CargoPass, Message
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.device_crates import make_ignored
-from rustcuda_backend.errors import CapabilityError, CompileError
-from rustcuda_backend.oxide_tools import BACKEND_VARIABLE, LLVM_VARIABLES, LlvmTools, OxideTools
+from rustcuda_backend.errors import CompileError
+from rustcuda_backend.llvm_tools import LLVM_VARIABLES
+from rustcuda_backend.oxide_tools import BACKEND_VARIABLE, OxideTools
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
-from rustcuda_backend.rustdoc import RustdocCall
 from rustcuda_backend.settings import Settings
 from rustcuda_backend.signature import KernelSignature
-
-# One of cargo's messages `compiler-artifact`.
-Artifact: TypeAlias = "Mapping[str, Any]"
-
-# How the lines begin that cargo writes for programs.
-_MESSAGE = '{"reason":'
 
 # Of cuda-oxide's variables, what a user may set: what is printed, and two that decide the code. Of many
 # others the mere presence counts, and each has a setting here.
 _PRINTING = tuple(f"CUDA_OXIDE_{name}" for name in ("VERBOSE", "SHOW_RUSTC_MIR", "DUMP_MIR", "DUMP_LLVM"))
 _DECIDING = ("CUDA_OXIDE_MIR_PASSES", "CUDA_OXIDE_UNCHECKED_INDEXING")
 _FINDING = (BACKEND_VARIABLE, "CUDA_OXIDE_LIBDEVICE", *LLVM_VARIABLES)
-
-# Only LLVM 22 writes PTX for these.
-_NEED_LLVM_22 = ((8, 8), (11, 0))
 
 
 @dataclass(frozen=True)
@@ -99,11 +89,8 @@ class CudaOxideCompiler:
         raw = kept.read_text(encoding="utf-8", errors="replace")
         self._check(raw, kept, build_pass.capability)
         named = oxide_kernels.with_stable_names(raw)
-        if named.left_out:
-            self.report.warn(
-                "generic kernels with several instances have no stable names and are left out of the module: "
-                f"{', '.join(named.left_out)}; write a kernel for each type that calls the generic function"
-            )
+        if named.warning:
+            self.report.warn(named.warning)
         described = self._describe(build_pass, kept)
         module = oxide_kernels.finish(named.text, build_pass.capability, described)
         self._check_kernels(module, described)
@@ -143,44 +130,33 @@ class CudaOxideCompiler:
         cache.write_atomically(_stamp_file(kept), _stamp(library).encode())
         return kept
 
-    def _run_cargo(self, build_pass: Pass) -> tuple[Artifact, Path]:
+    def _run_cargo(self, build_pass: Pass) -> tuple[Message, Path]:
         """Compiles where anything has changed; returns cargo's message of the library, and the PTX to be."""
-        folder = build_pass.directory / ".rustcuda-ptx"
+        folder = _ptx_folder(build_pass)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        variables = self._variables(build_pass, folder)
-        argv = self._command(build_pass)
-        self.report.command(argv, variables)
-        finished = process.run(argv, cwd=self.crate.directory, env={**self._environ(), **variables})
-        messages = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith(_MESSAGE)]
-        for message in messages:
-            if message["reason"] == "compiler-message" and not _is_count(message["message"]):
-                self.report.once(message["message"]["rendered"])
-        if not finished.ok:
-            if refused := cargo_failure.of_profile(finished.stderr, self.crate, self.settings):
-                raise refused
-            self.report.once(finished.stderr)
-            said = finished.stderr + finished.stdout
-            raise oxide_failure.of_pass(
+        artifacts = self._cargo(build_pass, folder).compile(
+            self._command(build_pass),
+            is_own=self._is_own,
+            is_noise=_is_count,
+            failure=lambda said: oxide_failure.of_pass(
                 said, build_pass.capability, self.crate, self.tools.backend, self.settings
-            )
-        self.report.said(finished.stderr)
-        own = [message for message in messages if self._is_own(message)]
-        if not own:
-            # As with --help among the arguments, which cargo answers there.
-            plain = [line for line in finished.stdout.splitlines() if not line.startswith(_MESSAGE)]
-            self.report.once("\n".join(plain) or finished.stderr)
-            raise cargo_failure.of_pass("", build_pass.capability, self.crate, self.settings)
+            ),
+        )
+        own = [artifact for artifact in artifacts if self._is_own(artifact)]
         return own[-1], folder / f"{self.crate.name}.ptx"
 
-    def _is_own(self, message: Mapping[str, Any]) -> bool:
-        if message["reason"] != "compiler-artifact":
-            return False
-        manifest = process.path(message["manifest_path"])
+    def _cargo(self, build_pass: Pass, folder: Path) -> CargoPass:
+        variables = self._variables(build_pass, folder)
+        toolchain, environ = self.tools.toolchain, self._environ()
+        return CargoPass(toolchain, self.crate, self.settings, environ, variables, self.report)
+
+    def _is_own(self, artifact: Message) -> bool:
+        manifest = process.path(artifact["manifest_path"])
         return (
             manifest.resolve() == (self.crate.directory / "Cargo.toml").resolve()
-            and message["target"]["name"].replace("-", "_") == self.crate.name
-            and "custom-build" not in message["target"]["kind"]
+            and artifact["target"]["name"].replace("-", "_") == self.crate.name
+            and "custom-build" not in artifact["target"]["kind"]
         )
 
     def _check(self, raw: str, kept: Path, capability: Capability) -> None:
@@ -207,27 +183,13 @@ class CudaOxideCompiler:
 
     def _describe(self, build_pass: Pass, compiled: Path) -> dict[str, KernelSignature]:
         """What rustdoc knows of the kernels, called with the pass's own flags."""
-        toolchain = self.tools.toolchain
-        program = toolchain.rustc.with_name(f"rustdoc{toolchain.rustc.suffix}")
-        flags = (*rustdoc.cfg_flags(self._user_flags()), *_cfg_flags(build_pass.capability))
-        variables = {
-            **self._variables(build_pass, build_pass.directory / ".rustcuda-ptx"),
-            "RUSTDOC": str(program),
-            "CARGO_ENCODED_RUSTDOCFLAGS": "\x1f".join(flags),
-        }
-        call = RustdocCall(
-            rustdoc=program,
-            argv=(
-                *(toolchain.cargo, "rustdoc", *self._cargo_arguments(build_pass)),
-                *("--", *rustdoc.FLAGS),
-            ),
-            directory=self.crate.directory,
-            environ={**self._environ(), **variables},
-            variables=variables,
-            output=build_pass.directory / toolchain.host / "doc" / f"{self.crate.name}.json",
-            compiled=compiled,
+        return self._cargo(build_pass, _ptx_folder(build_pass)).describe(
+            (*self._cargo_arguments(build_pass), "--"),
+            (*rustdoc.cfg_flags(self._user_flags()), *cargo_pass.cfg_flags(build_pass.capability)),
+            compiled,
+            build_pass.directory / self.tools.toolchain.host,
+            oxide_kernels.find,
         )
-        return rustdoc.describe(call, self.report, oxide_kernels.find)
 
     def _environ(self) -> dict[str, str]:
         """The environment without what would steer cuda-oxide from outside."""
@@ -245,21 +207,12 @@ class CudaOxideCompiler:
 
     def _variables(self, build_pass: Pass, folder: Path) -> dict[str, str]:
         tools = self.tools
-        bootstrap = tools.toolchain.bootstrap(self.crate.graph)
-        if self.environ.get("RUSTC_BOOTSTRAP") == "1":
-            bootstrap = {}  # the user allows everything already
         libraries = self.environ.get("LD_LIBRARY_PATH")
         own = str(tools.toolchain.sysroot / "lib")
+        flags = (*self._user_flags(), *self._flags(build_pass.capability))
+        bootstrap = tools.toolchain.bootstrap(self.crate.graph)
         return {
-            "RUSTC": str(tools.toolchain.rustc),
-            **bootstrap,
-            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(
-                (*self._user_flags(), *self._flags(build_pass.capability))
-            ),
-            "CARGO_INCREMENTAL": "0",
-            **dep_info.ABSOLUTE,
-            # All passes would share a build directory of the user's, and wait for each other.
-            "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
+            **cargo_pass.variables(tools.toolchain, bootstrap, self.environ, flags, build_pass),
             # The backend library is linked to a library of rustc's.
             "LD_LIBRARY_PATH": os.pathsep.join([own, *([libraries] if libraries else [])]),
             "CUDA_OXIDE_PTX_DIR": str(folder),
@@ -296,7 +249,7 @@ class CudaOxideCompiler:
         # Functions of dependencies are compiled with the kernels, and from MIR.
         yield "-Zalways-encode-mir"
         yield "-Csymbol-mangling-version=v0"
-        yield from _cfg_flags(capability)
+        yield from cargo_pass.cfg_flags(capability)
         # cargo sees no change in a library or a variable; in a cfg it does.
         yield f'--cfg=cuda_oxide_internal_backend_identity="{_sha256(self.tools.backend.library)}"'
         yield f'--cfg=rustcuda_oxide="{self._identity()}"'
@@ -312,16 +265,12 @@ class CudaOxideCompiler:
 
     def _private_paths(self) -> Iterator[tuple[Path, str]]:
         """Folders whose names must not get into a wheel, and what stands for them there."""
-        yield self.crate.workspace, "."
-        yield self.crate.target_directory, "target"
-        home = self.environ.get("CARGO_HOME")
-        yield (Path(home) if home else Path.home() / ".cargo"), "cargo"
+        yield from cargo_pass.private_paths(self.crate, self.environ)
         yield self.tools.toolchain.sysroot / "lib" / "rustlib" / "src" / "rust", "rust"
 
     def _command(self, build_pass: Pass) -> tuple[str | Path, ...]:
-        colour = "json-diagnostic-rendered-ansi" if self.report.colour else "json"
         return (
-            *(self.tools.toolchain.cargo, "build", f"--message-format={colour}"),
+            *(self.tools.toolchain.cargo, "build", cargo_pass.message_format(self.report)),
             *self._cargo_arguments(build_pass),
         )
 
@@ -334,34 +283,12 @@ class CudaOxideCompiler:
         yield from self.settings.cargo_args
 
 
-def check_capabilities(llvm: LlvmTools, capabilities: Sequence[Capability], where: str) -> None:
-    """Makes sure that LLVM writes PTX for every capability, before the first pass.
-
-    Raises:
-        CapabilityError: It does not for one.
-    """
-    for item in capabilities:
-        if item.base in _NEED_LLVM_22 and llvm.major < 22:
-            raise CapabilityError(
-                f"LLVM {llvm.version} writes no PTX for capability {item.name}",
-                where=f"{where}; {llvm.llc}",
-                hint="leave it out, or use LLVM 22 (apt-get install llvm-22)",
-            )
-
-
 def unsupported(settings: Settings) -> list[str]:
     """Warnings of settings that cuda-oxide has nothing for."""
     asked = [name for name in ("prec_div", "prec_sqrt") if not getattr(settings, name)]
     return [
         f"{settings.where(name)}: cuda-oxide has no such choice, f32 stays IEEE-rounded" for name in asked
     ]
-
-
-def _cfg_flags(capability: Capability) -> Iterator[str]:
-    for value in capability.cfg_values():
-        yield f'--cfg=cuda_arch="{value}"'
-    quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
-    yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
 
 
 def _sha256(path: Path) -> str:
@@ -378,23 +305,28 @@ def _entries(path: Path) -> tuple[ptx.PtxEntry, ...]:
     return ptx.parse_entries(path.read_text(encoding="utf-8", errors="replace"))
 
 
+def _ptx_folder(build_pass: Pass) -> Path:
+    """Where cuda-oxide writes; nothing stays there."""
+    return build_pass.directory / ".rustcuda-ptx"
+
+
 def _stamp_file(kept: Path) -> Path:
     return kept.with_name(f"{kept.name}-of")
 
 
-def _stamp(library: Artifact) -> str:
+def _stamp(library: Message) -> str:
     """What identifies one compilation of a crate: cargo links and copies with the file's time."""
     files = [process.path(name) for name in library["filenames"]]
     return "\n".join(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
 
 
-def _belongs(kept: Path, library: Artifact) -> bool:
+def _belongs(kept: Path, library: Message) -> bool:
     """Whether kept PTX is of the compilation that cargo has found fresh."""
     stamp = _stamp_file(kept)
     return kept.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == _stamp(library)
 
 
-def _is_count(message: Mapping[str, Any]) -> bool:
+def _is_count(message: Message) -> bool:
     """Whether a message only counts what every pass says again."""
     text: str = message["message"]
     return message["level"] == "warning" and text.endswith(" emitted")

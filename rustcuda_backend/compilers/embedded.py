@@ -74,11 +74,8 @@ class EmbeddedCompiler:
         found = self.embedded.best_for(build_pass.capability)
         text = _retargeted(found.text, build_pass.capability)
         named = oxide_kernels.with_stable_names(text)
-        if named.left_out:
-            self.report.warn(
-                "generic kernels with several instances have no stable names and are left out of the module: "
-                f"{', '.join(named.left_out)}; write a kernel for each type that calls the generic function"
-            )
+        if named.warning:
+            self.report.warn(named.warning)
         module = oxide_kernels.finish(named.text, build_pass.capability, {})
         if not module.signatures:
             raise CompileError(

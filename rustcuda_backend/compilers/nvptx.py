@@ -10,11 +10,11 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from rustcuda_backend import cargo_failure, compatible, dep_info, device_library, process, ptx, rustdoc
-from rustcuda_backend.capability import Capability, all_cfg_values
-from rustcuda_backend.compilers import Pass, copy_host_part, lacks_host_part
+from rustcuda_backend.capability import Capability
+from rustcuda_backend.compilers import Pass, cargo_pass, copy_host_part, lacks_host_part
+from rustcuda_backend.compilers.cargo_pass import CargoPass, Message
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.device_crates import make_ignored
 from rustcuda_backend.device_library import DeviceLibrary
@@ -22,18 +22,11 @@ from rustcuda_backend.errors import CompileError
 from rustcuda_backend.ptx import RECORD_PREFIX, PtxModule
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
-from rustcuda_backend.rustdoc import RustdocCall
 from rustcuda_backend.settings import Settings
 from rustcuda_backend.signature import KernelSignature
 
-# How the lines begin that cargo writes for programs.
-_MESSAGE = '{"reason":'
-
 # rustc warns of this in every crate; the flag is ours, so the warning is nobody's business.
 _OWN_WARNINGS = ("unstable feature specified for `-Ctarget-feature`",)
-
-# One of cargo's messages `compiler-artifact`.
-Artifact: TypeAlias = "Mapping[str, Any]"
 
 
 @dataclass(frozen=True)
@@ -116,34 +109,22 @@ class NvptxCompiler:
         made = (self.crate.passes_directory, self.crate.workspace / "target" / "rustcuda")
         return dep_info.without(found, made)
 
-    def _run_cargo(self, build_pass: Pass) -> list[Artifact]:
+    def _run_cargo(self, build_pass: Pass) -> list[Message]:
         """Compiles where anything has changed; returns what cargo made or found fresh."""
-        variables = self._variables(build_pass)
-        argv = self._command(build_pass)
-        self.report.command(argv, variables)
-        finished = process.run(argv, cwd=self.crate.directory, env={**self.environ, **variables})
-        messages = _messages(finished.stdout)
-        for message in messages:
-            if message["reason"] == "compiler-message" and not _is_noise(message["message"]):
-                self.report.once(message["message"]["rendered"])
-        if not finished.ok:
-            if refused := cargo_failure.of_profile(finished.stderr, self.crate, self.settings):
-                raise refused
-            self.report.once(finished.stderr)
-            said = finished.stderr + finished.stdout
-            raise cargo_failure.of_pass(said, build_pass.capability, self.crate, self.settings)
-        self.report.said(finished.stderr)
-        artifacts: list[Artifact] = [
-            message for message in messages if message["reason"] == "compiler-artifact"
-        ]
-        if not any(map(_is_library, artifacts)):
-            # As with --help among the arguments, which cargo answers there.
-            plain = [line for line in finished.stdout.splitlines() if not line.startswith(_MESSAGE)]
-            self.report.once("\n".join(plain) or finished.stderr)
-            raise cargo_failure.of_pass("", build_pass.capability, self.crate, self.settings)
-        return artifacts
+        return self._cargo(build_pass).compile(
+            self._command(build_pass),
+            is_own=_is_library,
+            is_noise=_is_noise,
+            failure=lambda said: cargo_failure.of_pass(
+                said, build_pass.capability, self.crate, self.settings
+            ),
+        )
 
-    def _warn_of_left_out_kernels(self, artifacts: Sequence[Artifact], raw: str) -> None:
+    def _cargo(self, build_pass: Pass) -> CargoPass:
+        variables = self._variables(build_pass)
+        return CargoPass(self.toolchain, self.crate, self.settings, self.environ, variables, self.report)
+
+    def _warn_of_left_out_kernels(self, artifacts: Sequence[Message], raw: str) -> None:
         """Warns of kernels in dependencies that are not in the PTX: rustc links only named crates."""
         for artifact in artifacts:
             left_out = [name for name in _recorded_kernels(artifact) if f".entry {name}(" not in raw]
@@ -156,45 +137,19 @@ class NvptxCompiler:
 
     def _describe(self, build_pass: Pass, compiled: Path) -> dict[str, KernelSignature]:
         """What rustdoc knows of the kernels, called with the pass's own flags."""
-        program = self.toolchain.rustc.with_name(f"rustdoc{self.toolchain.rustc.suffix}")
-        flags = (*rustdoc.cfg_flags(self.rustflags), *self._rustc_flags(build_pass.capability))
-        variables = {
-            **self._variables(build_pass),
-            "RUSTDOC": str(program),
-            "CARGO_ENCODED_RUSTDOCFLAGS": "\x1f".join(flags),
-        }
-        call = RustdocCall(
-            rustdoc=program,
-            argv=(
-                *(self.toolchain.cargo, "rustdoc", *self._cargo_arguments(build_pass)),
-                *("--", *self._crate_flags(), *rustdoc.FLAGS),
-            ),
-            directory=self.crate.directory,
-            environ={**self.environ, **variables},
-            variables=variables,
-            output=build_pass.directory / TARGET / "doc" / f"{self.crate.name}.json",
-            compiled=compiled,
+        return self._cargo(build_pass).describe(
+            (*self._cargo_arguments(build_pass), "--", *self._crate_flags()),
+            (*rustdoc.cfg_flags(self.rustflags), *self._rustc_flags(build_pass.capability)),
+            compiled,
+            build_pass.directory / TARGET,
         )
-        return rustdoc.describe(call, self.report)
 
     def _variables(self, build_pass: Pass) -> dict[str, str]:
         bootstrap = self.toolchain.bootstrap(self.crate.graph)
         if self.crate.linked:
             bootstrap = {"RUSTC_BOOTSTRAP": "1"}  # nothing less lets cargo take flags for single crates
-        if self.environ.get("RUSTC_BOOTSTRAP") == "1":
-            bootstrap = {}  # the user allows everything already
-        return {
-            "RUSTC": str(self.toolchain.rustc),
-            **bootstrap,
-            # Only flags given this way reach the dependencies too; those after `--` do not.
-            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(
-                (*self.rustflags, *self._rustc_flags(build_pass.capability))
-            ),
-            "CARGO_INCREMENTAL": "0",
-            **dep_info.ABSOLUTE,
-            # All passes would share a build directory of the user's, and wait for each other.
-            "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
-        }
+        flags = (*self.rustflags, *self._rustc_flags(build_pass.capability))
+        return cargo_pass.variables(self.toolchain, bootstrap, self.environ, flags, build_pass)
 
     def _rustc_flags(self, capability: Capability) -> Iterator[str]:
         code_flags = tuple(self._code_flags(capability))
@@ -210,10 +165,7 @@ class NvptxCompiler:
         yield f"-Ctarget-cpu={capability.sm}"
         if feature := _ptx_feature(capability):
             yield f"-Ctarget-feature={feature}"
-        for value in capability.cfg_values():
-            yield f'--cfg=cuda_arch="{value}"'
-        quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
-        yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
+        yield from cargo_pass.cfg_flags(capability)
         given = " ".join(self.rustflags)
         for option, setting in self._llvm_options():
             # LLVM takes each option once; the user's own comes first.
@@ -243,19 +195,16 @@ class NvptxCompiler:
         """Folders whose names must not get into a wheel, and what stands for them there."""
         for package in self.crate.device_only:
             yield f"{package}/{compatible.TO_WORKSPACE}", "."
-        yield self.crate.workspace, "."
-        yield self.crate.target_directory, "target"
-        home = self.environ.get("CARGO_HOME")
-        yield (Path(home) if home else Path.home() / ".cargo"), "cargo"
+        yield from cargo_pass.private_paths(self.crate, self.environ)
 
     def _places_of_core(self) -> Iterator[tuple[Path, str]]:
         yield self.sysroot, "sysroot"
         yield self.toolchain.sysroot / "lib" / "rustlib" / "src" / "rust", "rust"
 
     def _command(self, build_pass: Pass) -> tuple[str | Path, ...]:
-        colour = "json-diagnostic-rendered-ansi" if self.report.colour else "json"
         return (
-            *(self.toolchain.cargo, "rustc", "--crate-type=staticlib", f"--message-format={colour}"),
+            *(self.toolchain.cargo, "rustc", "--crate-type=staticlib"),
+            cargo_pass.message_format(self.report),
             *self._cargo_arguments(build_pass),
             *("--", "--emit=asm", *self._crate_flags()),
         )
@@ -316,17 +265,12 @@ def _ptx_feature(capability: Capability) -> str:
     return {(8, 9): "+ptx81", (9, 0): "+ptx80"}.get(capability.base, "")
 
 
-def _messages(stdout: str) -> list[dict[str, Any]]:
-    """cargo's messages: lines of JSON, among what build scripts and macros may print."""
-    return [json.loads(line) for line in stdout.splitlines() if line.startswith(_MESSAGE)]
-
-
-def _is_library(artifact: Artifact) -> bool:
+def _is_library(artifact: Message) -> bool:
     """Whether it is the kernel crate's, which passes make a static library of."""
     return "staticlib" in artifact["target"]["kind"]
 
 
-def _emitted(artifacts: Sequence[Artifact], name: str) -> Path:
+def _emitted(artifacts: Sequence[Message], name: str) -> Path:
     """Where rustc has put the PTX of the crate that cargo has just compiled, or found fresh.
 
     cargo reports the library `release/libNAME.a`. That is a link to `release/deps/libNAME-HASH.a`, where
@@ -364,11 +308,11 @@ def _no_ptx(compiled: Path) -> CompileError:
     )
 
 
-def _files(artifact: Artifact) -> list[Path]:
+def _files(artifact: Message) -> list[Path]:
     return [process.path(file) for file in artifact["filenames"]]
 
 
-def _recorded_kernels(artifact: Artifact) -> list[str]:
+def _recorded_kernels(artifact: Message) -> list[str]:
     """The kernels that `#[kernel]` has recorded in a dependency, whose metadata holds their names."""
     metadata = (file for file in _files(artifact) if file.suffix == ".rmeta")
     pattern = rf"{RECORD_PREFIX}(\w+)".encode("ascii")
@@ -376,7 +320,7 @@ def _recorded_kernels(artifact: Artifact) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _is_noise(message: Mapping[str, Any]) -> bool:
+def _is_noise(message: Message) -> bool:
     """Whether a message is about our own flags, or only counts what every pass says again."""
     text: str = message["message"]
     ours = any(span["file_name"] == "<crate attribute>" for span in message["spans"])
