@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rustcuda_backend import records
 from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.scalars import SCALAR_BYTES, SCALAR_FORMATS
 
-_HEAD = re.compile(r"(\w+)\{")
-_FIELD = re.compile(r"(\w+): ")
+# A doc comment stands between two of these, which never occur in Rust source text.
+_DOC = r"(?:\x1d(?P<doc>[^\x1d]*)\x1d)?"
+_HEAD = re.compile(rf"{_DOC}(?P<name>\w+)\{{")
+_FIELD = re.compile(rf"{_DOC}(?P<name>\w+): ")
 _SCALAR = re.compile(r"\[(\w+); ([1-9]\d*)\]|(\w+)")
 
 
@@ -23,12 +27,14 @@ class StructField:
         dtype: The Rust scalar that it consists of; `""` where it is a struct.
         count: The N of `[T; N]`; 0 where it is one value.
         struct: The struct that it is.
+        doc: The Rust doc comment, without the comment marks.
     """
 
     name: str
     dtype: str = ""
     count: int = 0
     struct: Struct | None = None
+    doc: str = dataclasses.field(default="", compare=False)
 
     @property
     def alignment(self) -> int:
@@ -60,10 +66,12 @@ class Struct:
     Attributes:
         name: Its Rust name, which is also that of its Python type.
         fields: In order, at least one.
+        doc: The Rust doc comment, without the comment marks.
     """
 
     name: str
     fields: tuple[StructField, ...]
+    doc: str = dataclasses.field(default="", compare=False)
 
     @property
     def alignment(self) -> int:
@@ -106,7 +114,9 @@ def _padding(size: int) -> str:
 
 
 def parse(text: str) -> Struct | None:
-    """Reads how records spell a struct, `Params{scale: f32, weights: [f32; 3], inner: Inner{a: u8}}`.
+    r"""Reads how records spell a struct, `Params{scale: f32, weights: [f32; 3], inner: Inner{a: u8}}`.
+
+    Doc comments stand before the names, between two `\x1d`.
 
     Returns:
         The struct; None for what does not begin as one.
@@ -129,12 +139,12 @@ def _struct(text: str, start: int) -> tuple[Struct, int]:
     fields = []
     end = head.end()
     while True:
-        field, end = _field(text, end)
-        fields.append(field)
+        found, end = _field(text, end)
+        fields.append(found)
         if text.startswith(", ", end):
             end += 2
         elif text.startswith("}", end):
-            return Struct(head[1], tuple(fields)), end + 1
+            return Struct(head["name"], tuple(fields), _doc(head)), end + 1
         else:
             raise _unreadable(text)
 
@@ -145,11 +155,16 @@ def _field(text: str, start: int) -> tuple[StructField, int]:
         raise _unreadable(text)
     if _HEAD.match(text, named.end()):
         struct, end = _struct(text, named.end())
-        return StructField(named[1], struct=struct), end
+        return StructField(named["name"], struct=struct, doc=_doc(named)), end
     scalar = _SCALAR.match(text, named.end())
     if not scalar or (scalar[1] or scalar[3]) not in SCALAR_BYTES:
         raise _unreadable(text)
-    return StructField(named[1], scalar[1] or scalar[3], int(scalar[2] or 0)), scalar.end()
+    dtype, count = scalar[1] or scalar[3], int(scalar[2] or 0)
+    return StructField(named["name"], dtype, count, doc=_doc(named)), scalar.end()
+
+
+def _doc(found: re.Match[str]) -> str:
+    return records.clean_doc(found["doc"] or "")
 
 
 def _unreadable(text: str) -> SignatureError:

@@ -181,8 +181,9 @@ mod inner {
 /// Documented.
 #[repr(C)]
 #[derive(Clone, Copy, KernelParam)]
-pub struct Params { /// Also documented.
-    pub scale: f32, pub(crate) r#type: [f16; 3], inner: inner::Inner, flag: bool }
+pub struct Params { /// Also documented,
+    /// at length.
+    pub scale: f32, #[doc(hidden)] pub(crate) r#type: [f16; 3], inner: inner::Inner, flag: bool }
 
 #[kernel]
 fn k(mut p: Params, y: *mut f32, q: inner::Inner) {
@@ -196,6 +197,8 @@ fn k(mut p: Params, y: *mut f32, q: inner::Inner) {
     assert [(field.name, field.rust_type) for field in first.struct.fields] == [
         ("scale", "f32"), ("type", "[f16; 3]"), ("inner", "Inner"), ("flag", "bool"),
     ]  # fmt: skip
+    assert first.struct.doc == "Documented."
+    assert [field.doc for field in first.struct.fields] == ["Also documented,\nat length.", "", "", ""]
     assert (first.abi_bytes, last.abi_bytes) == ((40,), (16,)), "as the PTX has them, which is compared"
     assert last.rust_type == "Inner"
 

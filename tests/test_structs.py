@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import pickle
 import struct as packing
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_driver import FakeTensor
 from hypothesis import given
 from hypothesis import strategies as st
-from loaders import Loaded, content, signature
+from loaders import Loaded, content, signature, write
 
-from rustcuda_backend import structs
+from rustcuda_backend import process, structs
 from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.loader import tables
+from rustcuda_backend.loader.content import python_names
 from rustcuda_backend.loader.generate import generate
 from rustcuda_backend.structs import Struct, StructField
 
@@ -81,8 +85,44 @@ def test_records_spell_structs() -> None:
     assert structs.parse("f32") is None
 
 
+DOCUMENTED = '\x1d Of `both`.\n\n More {a: u8}, """.\x1dP{\x1d The first.\x1da: u8, b: \x1dIn.\x1dQ{c: u8}}'
+
+
+def test_doc_comments_come_along(make_loader: Any) -> None:
+    takes = signature("takes", f"p: {DOCUMENTED}")
+    struct = takes.parameters[0].struct
+    assert struct is not None
+    first, second = struct.fields
+    assert second.struct is not None
+    assert struct.doc == 'Of `both`.\n\nMore {a: u8}, """.'
+    assert [first.doc, second.doc, second.struct.doc] == ["The first.", "", "In."]
+    assert struct == structs.parse("P{a: u8, b: Q{c: u8}}"), "which no comment changes"
+    module = make_loader(content(takes)).module
+    assert module.P.__doc__ == f"P(a: u8, b: Q): a struct that kernels take by value.\n\n{struct.doc}"
+    assert [module.P.a.__doc__, module.P.b.__doc__] == ["u8: The first.", "Q"]
+    stub = ast.parse(generate(content(takes)).stub)
+    (stubbed,) = (node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == "P")
+    shown = ast.get_docstring(stubbed)
+    assert shown is not None
+    assert shown.startswith(f"{struct.doc}\n\nA struct that kernels take by value;")
+    assert shown.endswith("    P {\n        a: u8,\n        b: Q,\n    }")
+    docs = {node.name: ast.get_docstring(node) for node in stubbed.body if isinstance(node, ast.FunctionDef)}
+    assert docs == {"__init__": None, "a": "The first.", "b": None}
+
+
 @pytest.mark.parametrize(
-    "text", ["P{", "P{}", "P{a: f32", "P{a: f33}", "P{a f32}", "P{a: f32}x", "P{a: [f32; 0]}", "P{a: f32,}"]
+    "text",
+    [
+        "P{",
+        "P{}",
+        "P{a: f32",
+        "P{a: f33}",
+        "P{a f32}",
+        "P{a: f32}x",
+        "P{a: [f32; 0]}",
+        "P{a: f32,}",
+        "\x1dopen P{a: f32}\x1dP{",
+    ],
 )
 def test_a_damaged_spelling(text: str) -> None:
     with pytest.raises(SignatureError, match="spells a struct that cannot be read"):
@@ -120,10 +160,35 @@ def test_what_a_struct_is(loaded: Loaded) -> None:
     assert module.Inner.__doc__.startswith("Inner(a: u8, type: f64): ")
     with pytest.raises(AttributeError, match="does not change: make a new one to set a to 4"):
         inner.a = 4
-    with pytest.raises(AttributeError, match="struct 'Inner' has no field 'z'"):
+    with pytest.raises(AttributeError, match="has no attribute 'z'"):
         inner.z  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'Outer'"):
         module.Outer  # noqa: B018
+
+
+class HostArray:
+    def tolist(self) -> list[float]:
+        return [1.0, 2.0, 3.0]
+
+
+def test_arrays_do_not_change_with_what_they_came_from(loaded: Loaded) -> None:
+    module, numbers = loaded.module, [1.0, 2.0, 3.0]
+    inner = module.Inner(1, 1.0)
+    params = [module.Params(1, weights, inner, True, 1.0) for weights in (numbers, HostArray())]
+    numbers[0] = 5
+    assert [each.weights for each in params] == [(1.0, 2.0, 3.0)] * 2
+    assert "weights=(1.0, 2.0, 3.0)" in repr(params[0])
+    assert params[0] == params[1]
+
+
+def test_fields_of_any_name(make_loader: Any) -> None:
+    names = ("_values", "_packed", "_place", "named", "values", "self", "other", "class", "name", "_fields")
+    takes = signature("takes", f"p: P{{{', '.join(f'{name}: u8' for name in names)}}}")
+    loaded = make_loader(content(takes))
+    struct = loaded.module.P(*range(len(names) - 1), _fields=9)
+    assert [getattr(struct, name) for name in python_names(takes.parameters[0].struct.fields)] == [*range(10)]
+    loaded.module.takes[1, 1](struct)
+    assert loaded.last.packed == (bytes(range(10)),)
 
 
 def test_a_struct_can_be_pickled(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +246,44 @@ def test_the_tables_of_a_loader_know_the_size() -> None:
     (kernel,) = tables.read(loader.python).kernels
     assert kernel.signature == "takes(p: Params, n: u32, x: *const f32, q: Inner)"
     assert kernel.abi_bytes == TAKES.abi_bytes == (40, 4, 8, 16)
+
+
+def test_the_module_makes_no_type_when_it_is_imported(loaded: Loaded) -> None:
+    made = loaded.module._library.structs._made
+    assert not made
+    assert loaded.module.Inner
+    assert [*made] == ["Inner"]
+
+
+RIGHT = """\
+from pkg import kernels_cuda as k
+inner = k.Inner(3, type=2.5)
+params = k.Params(1, weights=[1, 2.0, 0.5], inner=inner, flag=True, b=1.0)
+k.takes[1, 32](params, 7, 4096, inner)
+k.takes[1, 32](p=params, n=7, x=None, q=params.inner)
+"""
+WRONG = """\
+k.Inner(1)
+k.Inner(1.5, 2.0)
+k.Params(1, 2.0, inner, True, 1.0)
+k.Params(1, [1, 2, 3], (3, 2.5), True, 1.0)
+k.takes[1, 32](params, 7, None, (3, 2.5))
+k.takes[1, 32](inner, 7, None, inner)
+inner.a = 4
+"""
+
+
+def test_the_stub_knows_right_structs_from_wrong_ones(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    write(tmp_path, generate(content(TAKES)))
+    (tmp_path / "uses.py").write_text(RIGHT + WRONG, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "uses.py"]
+    done = process.run(command, cwd=tmp_path)
+    lines = {line.split(": error")[0] for line in done.stdout.splitlines() if ": error:" in line}
+    right = len(RIGHT.splitlines())
+    assert lines == {f"uses.py:{right + wrong + 1}" for wrong in range(len(WRONG.splitlines()))}, done.stdout
+    done = process.run([sys.executable, "-m", "mypy.stubtest", "pkg.kernels_cuda"], cwd=tmp_path)
+    assert done.ok, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def _structs(structs: Sequence[Struct]) -> str:
     """The table of the structs, and how the module finds their types; nothing where there are none."""
     if not structs:
         return ""
-    rows = "".join(f"    {struct.name!r}: (\n{_fields(struct)}    ),\n" for struct in structs)
+    rows = "".join(
+        f"    {struct.name!r}: ({struct.doc!r}, (\n{_fields(struct)}    )),\n" for struct in structs
+    )
     return (
         f"_library.structs = _Structs(_library, __name__, {{\n{rows}}})\n\n\n"
         "def __getattr__(name):\n    return _library.structs.attribute(name)\n\n\n"
@@ -60,7 +62,7 @@ def _structs(structs: Sequence[Struct]) -> str:
 def _fields(struct: Struct) -> str:
     named = zip(struct.fields, python_names(struct.fields), strict=True)
     rows = (
-        (field.name, name, field.struct.name if field.struct else field.dtype, field.count)
+        (field.name, name, field.struct.name if field.struct else field.dtype, field.count, field.doc)
         for field, name in named
     )
     return "".join(f"        {row!r},\n" for row in rows)

@@ -204,15 +204,22 @@ def _struct_stub(struct: Struct) -> str:
     fields = list(zip(struct.fields, python_names(struct.fields), strict=True))
     rust = "".join(f"\n    {field.name}: {field.rust_type}," for field in struct.fields)
     takes = "".join(f", {name}: {_field_type(field)}" for field, name in fields)
-    text = f"A struct that kernels take by value; it does not change once it is made.\n\n    {struct.name} {{"
-    text += rust.replace("\n", "\n    ") + "\n    }"
+    text = f"{struct.doc}\n\n" if struct.doc else ""
+    text += "A struct that kernels take by value; it does not change once it is made.\n\n"
+    text += f"    {struct.name} {{" + rust.replace("\n", "\n    ") + "\n    }"
     members = "".join(
-        f"    @property\n    def {name}(self) -> {_field_type(field)}: ...\n" for field, name in fields
+        f"    @property\n    def {name}(self) -> {_field_type(field)}:{_field_end(field)}\n"
+        for field, name in fields
     )
     return (
         f"class {struct.name}:\n{docstring(text, '    ')}\n"
+        f"    __match_args__ = {tuple(name for _, name in fields)!r}\n"
         f"    def __init__(self{takes}) -> None: ...\n{members}\n"
     )
+
+
+def _field_end(field: StructField) -> str:
+    return f"\n{docstring(field.doc, '        ')}        ..." if field.doc else " ..."
 
 
 def _field_type(field: StructField) -> str:

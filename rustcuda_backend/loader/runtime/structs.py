@@ -13,78 +13,96 @@ if TYPE_CHECKING:
 
     from rustcuda_backend.loader.runtime.library import _Library
 
-    # Each field: its Rust name, its Python name, a scalar or a struct, and the N of `[T; N]` or 0.
-    _Fields = tuple[tuple[str, str, str, int], ...]
+    # The doc comment, and each field: its Rust name, its Python name, a scalar or a struct, the N of
+    # `[T; N]` or 0, and its doc comment.
+    _Described = tuple[str, tuple[tuple[str, str, str, int, str], ...]]
 
 
 class _StructValue:
-    """A struct that kernels take by value; it does not change once it is made."""
+    """A struct that kernels take by value; it does not change once it is made.
 
-    __slots__ = ("_packed", "_values")
+    Its own names begin with `_rustcuda_`, so that fields can have all others.
+    """
+
+    __slots__ = ("_rustcuda_packed", "_rustcuda_values")
 
     # What the types derived from it have.
-    _place: str
-    _converters: Mapping[str, _Parameter]
+    _rustcuda_place: str
+    _rustcuda_call: str
+    _rustcuda_converters: Mapping[str, _Parameter]
 
-    _packed: tuple[Any, ...]
-    _values: dict[str, Any]
+    _rustcuda_packed: tuple[Any, ...]
+    _rustcuda_values: dict[str, Any]
 
     def __init__(self, /, *values: Any, **named: Any) -> None:
-        given = self._named(values, named)
+        given = _by_name(self, values, named)
         packed: list[Any] = []
-        for name, converter in self._converters.items():
+        for name, converter in self._rustcuda_converters.items():
             converter.convert(given[name], packed, None)
-        object.__setattr__(self, "_packed", tuple(packed))
-        object.__setattr__(self, "_values", {name: given[name] for name in self._converters})
-
-    def _named(self, values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """All fields' values by their names."""
-        names = tuple(self._converters)
-        given = dict(zip(names, values, strict=False)) | named
-        twice = [name for name in names[: len(values)] if name in named]
-        if len(values) > len(names) or twice or given.keys() != self._converters.keys():
-            came = [*(["…"] * len(values)), *(f"{name}=…" for name in named)]
-            raise ArgumentTypeError(
-                self._place, "", f"its fields {', '.join(names)}, each once", f"({', '.join(came)})"
-            )
-        return given
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self._values[name]
-        except KeyError:
-            raise AttributeError(f"{self._place} has no field '{name}'") from None
+        object.__setattr__(self, "_rustcuda_packed", tuple(packed))
+        object.__setattr__(
+            self, "_rustcuda_values", {name: _kept(given[name]) for name in self._rustcuda_converters}
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{self._place} does not change: make a new one to set {name} to {value!r}")
+        raise AttributeError(
+            f"{self._rustcuda_place} does not change: make a new one to set {name} to {value!r}"
+        )
 
     def __repr__(self) -> str:
-        fields = (f"{name}={value!r}" for name, value in self._values.items())
+        fields = (f"{name}={value!r}" for name, value in self._rustcuda_values.items())
         return f"{type(self).__name__}({', '.join(fields)})"
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other._packed == self._packed
+        return type(other) is type(self) and other._rustcuda_packed == self._rustcuda_packed
 
     def __hash__(self) -> int:
-        return (type(self), self._packed).__hash__()
+        return (type(self), self._rustcuda_packed).__hash__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(self._values.values())
+        return type(self), tuple(self._rustcuda_values.values())
+
+
+def _by_name(struct: _StructValue, values: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """All fields' values by their names."""
+    names = tuple(struct._rustcuda_converters)
+    given = dict(zip(names, values, strict=False)) | named
+    twice = [name for name in names[: len(values)] if name in named]
+    if len(values) > len(names) or twice or given.keys() != struct._rustcuda_converters.keys():
+        came = [*(["…"] * len(values)), *(f"{name}=…" for name in named)]
+        raise ArgumentTypeError(
+            struct._rustcuda_place, "", f"its fields {', '.join(names)}, each once", f"({', '.join(came)})"
+        )
+    return given
+
+
+def _kept(value: Any) -> Any:
+    """A field's value as nobody can change it: arrays as tuples."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _field(name: str, rust: str, doc: str) -> property:
+    def get(struct: _StructValue) -> Any:
+        return struct._rustcuda_values[name]
+
+    return property(get, doc=rust + (doc and f": {doc}"))
 
 
 class _Structs:
     """The structs of a module, by their names."""
 
-    def __init__(self, library: _Library, module: str, fields: dict[str, _Fields]) -> None:
-        self._library, self._module, self._fields = library, module, fields
+    def __init__(self, library: _Library, module: str, described: dict[str, _Described]) -> None:
+        self._library, self._module, self._described = library, module, described
         self._made: dict[str, type[_StructValue]] = {}
 
     def __iter__(self) -> Any:
-        return self._fields.__iter__()
+        return self._described.__iter__()
 
     def attribute(self, name: str) -> type[_StructValue]:
         """What the module's `__getattr__` returns."""
-        if name not in self._fields:
+        if name not in self._described:
             raise AttributeError(f"module {self._module!r} has no attribute {name!r}")
         return self.named(name)
 
@@ -99,24 +117,30 @@ class _Structs:
 
     def _make(self, name: str) -> type[_StructValue]:
         place = f"struct '{name}'"
+        doc, fields = self._described[name]
         converters = {}
         shown = []
-        for rust_name, python_name, kind, count in self._fields[name]:
+        properties = {}
+        for rust_name, python_name, kind, count, field_doc in fields:
             rust = f"[{kind}; {count}]" if count else kind
-            of = _StructParameter if kind in self._fields else _ByValue if count else _scalar_class(kind)
+            of = _StructParameter if kind in self._described else _ByValue if count else _scalar_class(kind)
             converters[python_name] = of(self._library, place, rust_name, kind, False, rust)
             shown.append(f"{python_name}: {rust}")
+            properties[python_name] = _field(python_name, rust, field_doc)
+        call = f"{name}({', '.join(shown)})"
         return type(
             name,
             (_StructValue,),
             {
+                **properties,
                 "__slots__": (),
                 "__module__": self._module,
                 "__qualname__": name,
-                "__doc__": f"{name}({', '.join(shown)}): a struct that kernels take by value.",
+                "__doc__": f"{call}: a struct that kernels take by value." + (doc and f"\n\n{doc}"),
                 "__match_args__": tuple(converters),
-                "_place": place,
-                "_converters": converters,
+                "_rustcuda_place": place,
+                "_rustcuda_call": call,
+                "_rustcuda_converters": converters,
             },
         )
 
@@ -135,6 +159,6 @@ class _StructParameter(_Parameter):
         assert structs is not None  # noqa: S101 (the module that has this parameter has them)
         wanted = structs.named(self.rust)
         if type(value) is not wanted:
-            raise self.wrong_type(value, f"make one: {wanted.__doc__}".partition("): ")[0] + ")")
-        values.extend(value._packed)
+            raise self.wrong_type(value, f"make one: {wanted._rustcuda_call}")
+        values.extend(value._rustcuda_packed)
         return -1

@@ -22,6 +22,9 @@ const EXPANSION: &str = r#"
     };
 "#;
 
+/// Stands before and behind a doc comment; never occurs in Rust source text.
+const DOC: &str = "\x1d";
+
 pub fn derive(item: TokenStream) -> Result<TokenStream> {
     let (attributes, tokens) = split_attributes(item);
     let word = tokens
@@ -43,10 +46,11 @@ pub fn derive(item: TokenStream) -> Result<TokenStream> {
         ));
     };
     let mut pieces = Pieces::new();
+    pieces.doc(&attributes, DOC, DOC);
     pieces.text(&format!("{}{{", plain(name)));
     let mut separator = "";
     for field in split_at_commas(body.stream()) {
-        let (_, field) = split_attributes(field.into_iter().collect());
+        let (attributes, field) = split_attributes(field.into_iter().collect());
         let Some(colon) = field.iter().position(|token| punct(token) == Some(':')) else {
             continue; // behind the last comma
         };
@@ -54,7 +58,9 @@ pub fn derive(item: TokenStream) -> Result<TokenStream> {
         let TokenTree::Ident(field) = &field[colon - 1] else {
             unreachable!("a field's name stands before its colon");
         };
-        pieces.text(&format!("{separator}{}: ", plain(field)));
+        pieces.text(separator);
+        pieces.doc(&attributes, DOC, DOC);
+        pieces.text(&format!("{}: ", plain(field)));
         pieces.piece(
             "Type(<$of as ::rustcuda_device::record::StructField>::FIELD)",
             rust_type,

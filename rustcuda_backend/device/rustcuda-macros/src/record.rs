@@ -38,6 +38,27 @@ impl Pieces {
         self.0.extend(fill(&template, &[("of", of)]));
     }
 
+    /// The doc comment, if there is one, between two texts; its lines are separated by newlines.
+    pub fn doc(&mut self, attributes: &[Attribute], before: &str, after: &str) {
+        let mut separator = before;
+        for attribute in attributes
+            .iter()
+            .filter(|attribute| attribute.name == "doc")
+        {
+            // `= "…"`; anything else, such as `(hidden)`, is no text.
+            if let [TokenTree::Punct(equals), expression @ ..] = attribute.rest.as_slice()
+                && equals.as_char() == '='
+            {
+                self.text(separator);
+                self.piece("Text($of)", expression.iter().cloned().collect());
+                separator = "\n";
+            }
+        }
+        if separator != before {
+            self.text(after);
+        }
+    }
+
     /// What stands between the brackets of a list of pieces.
     pub fn finish(self) -> TokenStream {
         self.0
@@ -83,20 +104,7 @@ impl Record {
 
     /// A line with the doc comment, if there is one.
     pub fn doc(&mut self, attributes: &[Attribute]) {
-        let mut separator = "\x1edoc\x1f";
-        for attribute in attributes
-            .iter()
-            .filter(|attribute| attribute.name == "doc")
-        {
-            // `= "…"`; anything else, such as `(hidden)`, is no text.
-            if let [TokenTree::Punct(equals), expression @ ..] = attribute.rest.as_slice()
-                && equals.as_char() == '='
-            {
-                self.text(separator);
-                self.piece("Text($of)", expression.iter().cloned().collect());
-                separator = "\n";
-            }
-        }
+        self.pieces.doc(attributes, "\x1edoc\x1f", "");
     }
 
     /// The static, under `#[cfg]`s of the item, with more that the compiler shall check.
