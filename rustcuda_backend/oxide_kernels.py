@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rustcuda_backend import launch_bounds, ptx, rustdoc
+from rustcuda_backend import launch_bounds, ptx, rustdoc, rustdoc_types
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import SignatureError
@@ -169,27 +169,27 @@ def _parameter(
 ) -> Parameter | None:
     """A parameter as rustdoc shows it; None for what surely has no size."""
     name = rustdoc.parameter_name(pattern, index)
-    rust_type = rustdoc.resolved(written, document, {})
+    rust_type = rustdoc_types.resolved(written, document, {})
     match rust_type:
         case {"tuple": []} | {"array": {"len": "0"}}:
             return None
         case {"borrowed_ref": {"is_mutable": mutable, "type": {"slice": element}}}:
-            return _slice(name, "slice", element, mutable, rustdoc.spelled(rust_type))
+            return _slice(name, "slice", element, mutable, rustdoc_types.spelled(rust_type))
         case {"resolved_path": path}:
             crate, *_, last = document["paths"].get(str(path["id"]), {}).get("path", ("", ""))
             if (crate, last) == ("core", "PhantomData"):
                 return None
             if (crate, last) == ("cuda_device", "DisjointSlice"):
                 return _disjoint_slice(name, path, document)
-    return rustdoc.parameter(name, rust_type)
+    return rustdoc.parameter(name, rust_type, document)
 
 
 def _disjoint_slice(name: str, path: Mapping[str, Any], document: Mapping[str, Any]) -> Parameter:
-    element, *space = rustdoc.type_arguments(path)
-    element = rustdoc.resolved(element, document, {})
-    spaces = [rustdoc.spelled(each).split("<")[0].rpartition("::")[2] for each in space]
+    element, *space = rustdoc_types.type_arguments(path)
+    element = rustdoc_types.resolved(element, document, {})
+    spaces = [rustdoc_types.spelled(each).split("<")[0].rpartition("::")[2] for each in space]
     rows = bool(spaces) and spaces[0] in _WITH_ROWS
-    inner = ", ".join([rustdoc.spelled(element), *(["Runtime2DIndex"] if rows else [])])
+    inner = ", ".join([rustdoc_types.spelled(element), *(["Runtime2DIndex"] if rows else [])])
     return _slice(
         name, "rows" if rows else "slice", element, mutable=True, rust_type=f"DisjointSlice<{inner}>"
     )

@@ -43,6 +43,14 @@ _MARKER = re.compile(
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _AFTER_FUNCTIONS = re.compile(r"\.address_size\s|\t\.(?:file|loc|section)\s")
+_HINT = (
+    "mark the function with #[kernel] from rustcuda-device, which takes slices apart,\n"
+    "or take a raw pointer and a length instead"
+)
+_HINT_OF_STRUCTS = (
+    "take a #[repr(C)] struct of this crate whose named fields are numbers, bool, arrays of them,\n"
+    "or such structs; take pointers as parameters of their own"
+)
 _DEBUG_SECTION = "\n\t.section\t.debug_"
 # Characters; comments after the last function are far shorter.
 _TAIL = 1 << 14
@@ -328,7 +336,7 @@ def read_parameter(entry: PtxEntry, index: int, described: Parameter | None = No
     """One parameter as far as its PTX tells, with the name and type of the Rust one if they are known.
 
     Raises:
-        SignatureError: It has no PTX type, as structs by value have none.
+        SignatureError: It has no PTX type, as values that are no numbers have none.
     """
     name = described.name if described else f"arg{index}"
     rust_type = described.rust_type if described else ""
@@ -337,11 +345,12 @@ def read_parameter(entry: PtxEntry, index: int, described: Parameter | None = No
         return Parameter(name, "pointer", "", mutable=True, rust_type=rust_type or "*mut _")
     if ptx_type not in _RUST_SCALARS:
         shown = f"'{name}: {rust_type}'" if described else str(index)
+        why = described.refused if described else ""
         raise SignatureError(
-            f"parameter {shown}, a value of {entry.abi_bytes[index]} bytes, cannot be passed from Python",
+            f"parameter {shown}, a value of {entry.abi_bytes[index]} bytes, cannot be passed from Python"
+            + (f": {why}" if why else ""),
             where=f"kernel '{entry.name}'",
-            hint="mark the function with #[kernel] from rustcuda-device, which takes slices apart,\n"
-            "or take a raw pointer and a length instead",
+            hint=_HINT_OF_STRUCTS if why else _HINT,
         )
     scalar = _RUST_SCALARS[ptx_type]
     return Parameter(name, "scalar", scalar, rust_type=rust_type or scalar)

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rustcuda_backend import process
-from rustcuda_backend.errors import FormatError, ToolError
+from rustcuda_backend import process, rustdoc_structs
+from rustcuda_backend.errors import FormatError, SignatureError, ToolError
 from rustcuda_backend.report import Report
+from rustcuda_backend.rustdoc_types import resolved, spelled
 from rustcuda_backend.scalars import SCALAR_BYTES
 from rustcuda_backend.signature import KernelSignature, Parameter
 
@@ -20,14 +21,6 @@ from rustcuda_backend.signature import KernelSignature, Parameter
 # functions (stability, const_stability, default_unstable): by comparison of the definitions in the
 # rustdoc-types crate, 0.57.4 with 0.61.0, whose version numbers are the format's.
 FORMAT_VERSIONS = frozenset(range(57, 62))
-
-# core::ffi's aliases on this target: 64 bits, not Windows, and char is signed (core/src/ffi/primitives.rs).
-_C_TYPES = {
-    "c_char": "i8", "c_schar": "i8", "c_uchar": "u8", "c_short": "i16", "c_ushort": "u16",
-    "c_int": "i32", "c_uint": "u32", "c_long": "i64", "c_ulong": "u64", "c_longlong": "i64",
-    "c_ulonglong": "u64", "c_float": "f32", "c_double": "f64",
-    "c_size_t": "usize", "c_ssize_t": "isize", "c_ptrdiff_t": "isize",
-}  # fmt: skip
 
 # Private and hidden functions are kernels too; with a crate's lints at deny, its documentation need not be.
 FLAGS = (
@@ -122,7 +115,7 @@ def _run(call: RustdocCall, report: Report) -> None:
 def signatures(document: Mapping[str, Any], find: Finder | None = None) -> dict[str, KernelSignature]:
     """Reads the kernels that a crate defines, by the names that their PTX entries have.
 
-    A parameter whose size only the PTX entry knows (a struct) is of kind `"value"`.
+    A parameter whose size only the PTX entry knows is of kind `"value"`.
 
     Args:
         document: rustdoc's JSON of the crate, private items included.
@@ -146,7 +139,7 @@ def _kernels(document: Mapping[str, Any]) -> Iterator[KernelSignature]:
                 # rustdoc keeps the quotes around the names of ABIs that it has no word for.
                 if name and abi.strip('"') == "ptx-kernel":
                     parameters = tuple(
-                        parameter(parameter_name(pattern, index), resolved(rust_type, document, {}))
+                        parameter(parameter_name(pattern, index), resolved(rust_type, document, {}), document)
                         for index, (pattern, rust_type) in enumerate(inputs)
                     )
                     doc = (item["docs"] or "").strip()
@@ -170,7 +163,7 @@ def parameter_name(pattern: str, index: int) -> str:
     return identifier["name"] if identifier else f"arg{index}"
 
 
-def parameter(name: str, rust_type: Mapping[str, Any]) -> Parameter:
+def parameter(name: str, rust_type: Mapping[str, Any], document: Mapping[str, Any]) -> Parameter:
     """A parameter by its type without aliases; of kind `"value"` where only the PTX tells its size."""
     text = spelled(rust_type)
     match rust_type:
@@ -188,77 +181,23 @@ def parameter(name: str, rust_type: Mapping[str, Any]) -> Parameter:
             scalar in SCALAR_BYTES and length.isdecimal() and int(length)
         ):
             return Parameter(name, "array", scalar, rust_type=text)
+        case {"resolved_path": path}:
+            return _struct_parameter(name, path, text, document)
     return Parameter(name, "value", "", rust_type=text)
+
+
+def _struct_parameter(
+    name: str, path: Mapping[str, Any], text: str, document: Mapping[str, Any]
+) -> Parameter:
+    try:
+        struct = rustdoc_structs.read(path, document)
+    except SignatureError as error:
+        # Only the PTX tells whether it is passed as a struct: one around a number may be that number.
+        return Parameter(name, "value", "", rust_type=text, refused=error.what)
+    if struct is None:
+        return Parameter(name, "value", "", rust_type=text)
+    return Parameter(name, "struct", struct.format, rust_type=struct.name, struct=struct)
 
 
 def _is_sized(rust_type: Mapping[str, Any]) -> bool:
     return not any(kind in rust_type for kind in _UNSIZED) and rust_type.get("primitive") != "str"
-
-
-def resolved(
-    rust_type: Mapping[str, Any], document: Mapping[str, Any], bound: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """A type without the aliases in it; `bound` has the types of the generics of the alias around it."""
-    match rust_type:
-        case {"generic": name}:
-            found: Mapping[str, Any] = bound.get(name, rust_type)
-            return found
-        case {"resolved_path": path}:
-            return _alias(path, document, bound) or rust_type
-        case {"slice": element}:
-            return {"slice": resolved(element, document, bound)}
-        case {"tuple": elements}:
-            return {"tuple": [resolved(element, document, bound) for element in elements]}
-        case {"raw_pointer": inner} | {"borrowed_ref": inner} | {"array": inner}:
-            (kind,) = rust_type
-            return {kind: {**inner, "type": resolved(inner["type"], document, bound)}}
-    return rust_type
-
-
-def _alias(
-    path: Mapping[str, Any], document: Mapping[str, Any], bound: Mapping[str, Any]
-) -> Mapping[str, Any] | None:
-    """What a path stands for, if it is an alias of this crate or of core::ffi."""
-    match document["index"].get(str(path["id"])):
-        case {"inner": {"type_alias": {"type": meant, "generics": {"params": params}}}}:
-            given = [resolved(argument, document, bound) for argument in type_arguments(path)]
-            types = [parameter for parameter in params if "type" in parameter["kind"]]
-            meanings: dict[str, Any] = {}
-            for index, parameter in enumerate(types):
-                default = parameter["kind"]["type"]["default"]
-                meaning = given[index] if index < len(given) else resolved(default, document, meanings)
-                meanings[parameter["name"]] = meaning
-            return resolved(meant, document, meanings)
-    match document["paths"].get(str(path["id"])):
-        case {"path": ["core", "ffi", *_, name]} if name in _C_TYPES:
-            return {"primitive": _C_TYPES[name]}
-    return None
-
-
-def type_arguments(path: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The types in a path's `<…>`, without its lifetimes and constants."""
-    match path:
-        case {"args": {"angle_bracketed": {"args": arguments}}}:
-            return [argument["type"] for argument in arguments if "type" in argument]
-    return []
-
-
-def spelled(rust_type: Mapping[str, Any]) -> str:
-    """A type in Rust syntax, for messages; `_` for what no kernel takes."""
-    match rust_type:
-        case {"primitive": name} | {"generic": name}:
-            return str(name)
-        case {"resolved_path": path}:
-            arguments = ", ".join(map(spelled, type_arguments(path)))
-            return f"{path['path']}<{arguments}>" if arguments else str(path["path"])
-        case {"raw_pointer": {"is_mutable": mutable, "type": pointee}}:
-            return f"*{'mut' if mutable else 'const'} {spelled(pointee)}"
-        case {"borrowed_ref": {"is_mutable": mutable, "type": pointee}}:
-            return f"&{'mut ' if mutable else ''}{spelled(pointee)}"
-        case {"slice": element}:
-            return f"[{spelled(element)}]"
-        case {"array": {"type": element, "len": length}}:
-            return f"[{spelled(element)}; {length}]"
-        case {"tuple": elements}:
-            return f"({', '.join(map(spelled, elements))})"
-    return "_"

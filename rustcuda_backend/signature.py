@@ -53,6 +53,7 @@ class Parameter:
         mutable: Whether the kernel may write through it.
         rust_type: The type in Rust syntax, for messages and the stub.
         struct: The struct, where it is known.
+        refused: Why a struct of kind `"value"` is not of kind `"struct"`.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Parameter:
     mutable: bool = False
     rust_type: str = ""
     struct: Struct | None = None
+    refused: str = ""
 
     @property
     def abi_bytes(self) -> tuple[int, ...]:

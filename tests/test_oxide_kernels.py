@@ -24,6 +24,8 @@ SOURCE = """\
 use core::marker::PhantomData;
 use cuda_device::{DisjointSlice, thread::{Index1D, Runtime2DIndex}};
 pub struct Pair { low: f32, high: u32 }
+#[repr(C)] pub struct Lying { low: u8, high: Inner }
+#[repr(C)] pub struct Inner { a: f64 }
 pub struct Tag;
 type Real = f32;
 type Reals<'a> = &'a [Real];
@@ -46,6 +48,8 @@ pub fn cuda_oxide_codegen_v1_cuda_oxide_kernel_246e25db_structs(
 ) {}
 #[unsafe(no_mangle)]
 pub fn cuda_oxide_codegen_v1_cuda_oxide_kernel_246e25db_unclear(tag: Tag, pair: Pair, n: u32) {}
+#[unsafe(no_mangle)]
+pub fn cuda_oxide_codegen_v1_cuda_oxide_kernel_246e25db_values(p: Lying, n: u32) {}
 #[unsafe(no_mangle)]
 pub fn cuda_oxide_codegen_v1_cuda_oxide_device_246e25db_helper(n: u32) {}
 #[unsafe(no_mangle)]
@@ -76,7 +80,7 @@ def kinds(signature: KernelSignature) -> list[tuple[str, str, str]]:
 
 
 def test_kernels_of_both_forms_of_the_macro_are_found(described: dict[str, KernelSignature]) -> None:
-    assert set(described) == {"slices", "scalars", "nothings", "structs", "unclear"}
+    assert set(described) == {"slices", "scalars", "nothings", "structs", "unclear", "values"}
     assert described["scalars"].doc == "Of version 0.2.1."
 
 
@@ -110,6 +114,13 @@ def test_scalars_pointers_and_arrays(described: dict[str, KernelSignature]) -> N
 def test_values_without_a_size_are_no_parameters(described: dict[str, KernelSignature]) -> None:
     (signature,) = finish(described, entry("nothings", ".u32")).signatures
     assert kinds(signature) == [("n", "scalar", "u32")]
+
+
+def test_structs_that_lie_as_in_c(described: dict[str, KernelSignature]) -> None:
+    (signature,) = finish(described, entry("values", ".align 8 .b8[16]", ".u32")).signatures
+    assert kinds(signature) == [("p", "struct", "B7xd"), ("n", "scalar", "u32")]
+    with pytest.raises(SignatureError, match=r"shows the parameters \(p: Lying, n: u32\) of \(16, 4\) bytes"):
+        finish(described, entry("values", ".align 8 .b8[24]", ".u32"))
 
 
 def test_slices_of_structs_and_text_cannot_be_passed(described: dict[str, KernelSignature]) -> None:

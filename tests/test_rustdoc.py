@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
-from rustcuda_backend import pipeline, process, rustdoc
+from rustcuda_backend import pipeline, process, rustdoc, rustdoc_types
 from rustcuda_backend.errors import FormatError, SignatureError
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
@@ -33,6 +33,26 @@ pub type Defaulted<'a, const N: usize, T = Real> = &'a [T; N];
 pub type Second<T, U = *const T> = (T, U);
 pub type Many<T> = *const [T];
 pub struct Pair { a: u32, b: f32 }
+/// Kept.
+#[repr(C)]
+pub struct Outer<> {
+    /// Also kept.
+    pub scale: Real, r#type: [u8; 1 + 2], inner: inner::Inner, half: f16, c: core::ffi::c_int, flag: bool,
+}
+mod inner { #[repr(C)] pub struct Inner { a: u8, pub b: f64 } }
+pub type Alias = inner::Inner;
+#[repr(C, packed)] pub struct Packed { a: u32 }
+#[repr(C)] #[repr(align(8))] pub struct Aligned { a: u32 }
+#[repr(transparent)] pub struct Transparent { a: u32 }
+#[repr(C)] pub struct Generic<T> { a: T }
+#[repr(C)] pub struct Life<'a> { a: u32, b: core::marker::PhantomData<&'a u8> }
+#[repr(C)] pub struct Tuple(u32);
+#[repr(C)] pub struct Empty {}
+#[repr(C)] pub struct Pointer { a: u32, b: *mut f32 }
+#[repr(C)] pub struct Holder { a: u32, b: Pair }
+#[repr(C)] pub struct Letters { a: [char; 2] }
+#[repr(C)] pub struct Nothing { a: [u8; 0] }
+#[repr(C)] pub struct Chosen { a: Either }
 pub union Either { a: u32, b: f32 }
 
 /// Does all.
@@ -65,6 +85,15 @@ pub extern "ptx-kernel" fn aliases(
 pub extern "ptx-kernel" fn values(
     a: &[Real], b: &mut [u8], c: Pair, d: (u32, f32), e: [u32; 4], f: char, g: u128, h: Option<&f32>, i: &str,
     j: &dyn Sync, k: fn(), l: core::num::NonZeroU32,
+) {}
+
+#[unsafe(no_mangle)]
+pub extern "ptx-kernel" fn structs(a: Outer, b: Alias, c: *const Outer, d: [Alias; 2]) {}
+
+#[unsafe(no_mangle)]
+pub extern "ptx-kernel" fn refused(
+    a: Pair, b: Packed, c: Aligned, d: Transparent, e: Generic<u32>, f: Life, g: Tuple, h: Empty, i: Pointer,
+    j: Holder, k: Letters, l: Nothing, m: Chosen, n: core::time::Duration, o: Either,
 ) {}
 
 #[unsafe(no_mangle)]
@@ -117,7 +146,7 @@ def shown(signature: KernelSignature) -> list[str]:
 
 
 def test_kernels_go_by_their_exported_names(found: dict[str, KernelSignature]) -> None:
-    names = {"scalars", "exported", "aliases", "values", "loop", "from_macro", "method"}
+    names = {"scalars", "exported", "aliases", "values", "structs", "refused", "loop", "from_macro", "method"}
     assert set(found) == names
     assert all(signature.source == "rustdoc" for signature in found.values())
     assert all(found[name].name == name for name in names)
@@ -186,6 +215,51 @@ def test_what_only_the_ptx_knows_the_size_of(found: dict[str, KernelSignature]) 
     assert shown(found["method"]) == ["self: &Self = pointer", "other: *const Self = pointer"]
 
 
+def test_structs_by_value(found: dict[str, KernelSignature]) -> None:
+    first, second, pointer, array = found["structs"].parameters
+    assert shown(found["structs"]) == [
+        "a: Outer = struct f3B1xB7xde2xi?7x",
+        "b: Inner = struct B7xd",
+        "c: *const Outer = pointer",
+        "d: [inner::Inner; 2] = value",
+    ]
+    assert first.struct is not None
+    assert (first.struct.name, first.struct.doc) == ("Outer", "Kept.")
+    assert [(field.name, field.rust_type, field.doc) for field in first.struct.fields] == [
+        ("scale", "f32", "Also kept."),
+        ("type", "[u8; 3]", ""),
+        ("inner", "Inner", ""),
+        ("half", "f16", ""),
+        ("c", "i32", ""),
+        ("flag", "bool", ""),
+    ]
+    assert second.struct == first.struct.fields[2].struct
+    assert (pointer.struct, array.struct) == (None, None)
+    assert found["structs"].abi_bytes == (40, 16, 8, 0)
+
+
+def test_structs_that_python_cannot_make_are_refused_by_name(found: dict[str, KernelSignature]) -> None:
+    layout = "is not #[repr(C)], or has another layout besides"
+    assert {parameter.kind for parameter in found["refused"].parameters} == {"value"}
+    assert [parameter.refused for parameter in found["refused"].parameters] == [
+        f"struct 'Pair' {layout}",
+        f"struct 'Packed' {layout}",
+        f"struct 'Aligned' {layout}",
+        f"struct 'Transparent' {layout}",
+        "struct 'Generic' is generic",
+        "struct 'Life' is generic",
+        "struct 'Tuple' has no named fields",
+        "struct 'Empty' has no named fields",
+        "struct 'Pointer' holds 'b: *mut f32'",
+        f"struct 'Pair' {layout}",
+        "struct 'Letters' holds 'a: [char; 2]'",
+        "struct 'Nothing' holds 'a: [u8; 0]'",
+        "struct 'Chosen' holds 'a: Either'",
+        "struct 'Duration' is in the crate 'core', whose fields rustdoc does not show",
+        "",
+    ]
+
+
 def test_names_that_are_none(found: dict[str, KernelSignature]) -> None:
     names = [parameter.name for parameter in found["loop"].parameters]
     assert names == ["arg0", "arg1", "type", "é", "_kept"]
@@ -196,7 +270,7 @@ def test_the_c_types_are_those_of_the_target(
 ) -> None:
     checks = "".join(
         f"const _: fn(core::ffi::{alias}) -> {scalar} = |x| x;\n"
-        for alias, scalar in rustdoc._C_TYPES.items()
+        for alias, scalar in rustdoc_types._C_TYPES.items()
     )
     (tmp_path / "c.rs").write_text(PLAIN_HEAD.replace("abi_ptx", "c_size_t") + checks, encoding="utf-8")
     argv = (toolchain.rustc, "--crate-type=lib", "--emit=metadata", f"--target={TARGET}", "c.rs")
@@ -532,3 +606,43 @@ def test_what_is_beside_rustc_is_a_rustdoc(toolchain: RustToolchain) -> None:
     program = toolchain.rustc.with_name("rustdoc")
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     assert toolchain.version in said
+
+
+STRUCTS = """\
+/// Documented.
+#[repr(C)]
+pub struct Params { pub scale: f32, pub inner: Inner, pub one: [u8; 3] }
+#[repr(C)]
+pub struct Inner { pub a: u8, pub b: f64 }
+#[repr(C)]
+pub struct One { pub a: u8 }
+pub struct Rust { pub a: u8, pub b: f64 }
+"""
+
+
+def test_structs_are_passed_as_rustc_passes_them(builds: Builds, make_project: MakeProject) -> None:
+    kernel = PLAIN_KERNEL.replace("value: u32", "params: Params, one: One, value: u32").replace(
+        "= value", "= value + params.inner.b as u32 + one.a as u32"
+    )
+    store = builds(make_project(PLAIN_HEAD + STRUCTS + kernel), "8.0 9.0")["store"]
+    assert shown(store)[1:] == [
+        "params: Params = struct f4xB7xd3B5x",
+        "one: One = struct B",
+        "value: u32 = scalar u32",
+    ]
+    assert store.abi_bytes == (8, 32, 1, 4), "as the PTX has them, which is compared"
+
+
+def test_a_struct_that_is_not_as_in_c_is_no_parameter(builds: Builds, make_project: MakeProject) -> None:
+    head = "#![allow(improper_ctypes_definitions)]\n" + PLAIN_HEAD + STRUCTS
+    kernel = PLAIN_KERNEL.replace("value: u32", "params: Rust, value: u32")
+    with pytest.raises(
+        SignatureError,
+        match=r"parameter 'params: Rust', a value of 16 bytes, .* "
+        r"from Python: struct 'Rust' is not #\[repr\(C\)\]",
+    ) as caught:
+        builds(make_project(head + kernel))
+    assert caught.value.where == "kernel 'store'"
+    assert caught.value.hint.startswith(
+        "take a #[repr(C)] struct of this crate whose named fields are numbers"
+    )
