@@ -46,13 +46,11 @@ cuda-device = { path = "cuda-device" }
 # What cuda-device's macros leave of three kernels; only rustdoc reads it here.
 SOURCE = """\
 use cuda_device::{DisjointSlice, thread::Runtime2DIndex};
-#[repr(C)]
-pub struct Pair { low: f32, high: u32 }
 /// Adds.
 #[unsafe(no_mangle)]
 pub fn cuda_oxide_codegen_v1_cuda_oxide_kernel_246e25db_add(a: &[f32], n: usize, mut c: DisjointSlice<f32>) {}
 #[unsafe(no_mangle)]
-pub fn cuda_oxide_codegen_v1_cuda_oxide_kernel_246e25db_paired(pair: Pair, x: *mut f32, nothing: ()) {}
+pub fn cuda_oxide_codegen_v1_cuda_oxide_kernel_246e25db_paired(pair: (f32, u32), x: *mut f32, nothing: ()) {}
 #[cfg(cuda_arch = "90")]
 #[unsafe(no_mangle)]
 pub fn cuda_oxide_codegen_v1_cuda_oxide_kernel_246e25db_rows(mut y: DisjointSlice<f32, Runtime2DIndex>) {}
@@ -269,7 +267,7 @@ def test_signatures_come_from_the_macros_functions(
     assert "rows[grid, block](y: DisjointSlice<f32, Runtime2DIndex>)" in python
     assert "Adds." in kernels.loader.stub
     said = capfd.readouterr().err
-    # Its struct is one array of bytes in the PTX; the parameter without a size is none.
+    # Its tuple is one array of bytes in the PTX; the parameter without a size is none.
     assert "kernels that Python cannot launch, for the types of their parameters: paired" in said
     assert "paired" not in python
 

@@ -115,3 +115,11 @@ def test_structs_by_value(torch: Any, intrinsics: Any) -> None:
     )
     intrinsics.memory_structs[1, 32](9, params, y, pair)
     assert y.tolist() == [9, 1.5, 1, 2, -3, 7, 1e300, 1, -2, 200, -0.25]
+
+
+def test_structs_by_value_without_the_attribute(torch: Any, intrinsics: Any) -> None:
+    y = torch.zeros(8, dtype=torch.float64, device="cuda")
+    wide = intrinsics.MemoryWide(65535, 1e-300)
+    plain = intrinsics.MemoryPlain(-128, wide, halves=[1, 2, -0.5], flag=True)
+    intrinsics.memory_plain_structs[1, 1](9, plain, y, intrinsics.MemoryWide(a=7, b=-0.25))
+    assert y.tolist() == [10, -128, 65535, 1e-300, 1, 1.5, 7, -0.25]

@@ -13,6 +13,9 @@
 //! | `cluster` | blocks of a cluster along x, y and z; if given |
 //! | `parameter` | name and type, in order; one line each |
 //!
+//! A struct is spelled with its fields, `P{a: f32, b: [u8; 3]}`, and doc comments stand before the
+//! names, between two `\x1d`.
+//!
 //! `#[kernel]` writes it by means of this module; other code has no use for it.
 
 use crate::bf16;

@@ -156,6 +156,51 @@ pub fn memory_structs(n: u32, p: MemoryParams, mut y: DisjointSlice<f64>, q: Mem
     }
 }
 
+/// A struct of a kernel without `#[kernel]`, which rustdoc shows.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MemoryPlain {
+    small: i8,
+    wide: MemoryWide,
+    halves: [f16; 3],
+    flag: bool,
+}
+
+/// See [`MemoryPlain`].
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct MemoryWide {
+    a: u16,
+    b: f64,
+}
+
+/// Every field, by one thread, with other parameters around.
+///
+/// # Safety
+///
+/// `y` must have eight elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn memory_plain_structs(
+    n: u8,
+    p: MemoryPlain,
+    y: *mut f64,
+    q: MemoryWide,
+) {
+    let [x0, x1, x2] = p.halves;
+    let values = [
+        f64::from(n) + f64::from(u8::from(p.flag)),
+        f64::from(p.small),
+        f64::from(p.wide.a),
+        p.wide.b,
+        x0 as f64,
+        x1 as f64 + x2 as f64,
+        f64::from(q.a),
+        q.b,
+    ];
+    // SAFETY: promised by the caller.
+    unsafe { y.cast::<[f64; 8]>().write(values) };
+}
+
 /// Packs in shared memory, reversed within a block of 64.
 #[kernel]
 pub fn pack_shared(x: &[f32], mut y: DisjointSlice<f32>) {
