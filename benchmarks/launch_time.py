@@ -90,8 +90,7 @@ double loop_ex(void *function, void *stream, unsigned n, void *x, void *y, float
 EXTENSION = r"""
 #include <torch/extension.h>
 #include <c10/cuda/CUDAStream.h>
-extern "C" int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                              void *, void **, void **);
+#include <cuda.h>
 void launch(int64_t function, int64_t n, const torch::Tensor &x, torch::Tensor y, double eps) {
     TORCH_CHECK(x.is_cuda() && y.is_cuda(), "tensors must be on a GPU");
     TORCH_CHECK(x.scalar_type() == torch::kFloat && y.scalar_type() == torch::kFloat, "tensors must be f32");
@@ -102,9 +101,10 @@ void launch(int64_t function, int64_t n, const torch::Tensor &x, torch::Tensor y
     float small = eps;
     void *from = x.data_ptr(), *to = y.data_ptr();
     void *parameters[] = {&count, &from, &to, &small};
-    void *stream = c10::cuda::getCurrentCUDAStream(x.get_device()).stream();
-    int failed = cuLaunchKernel((void *)function, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
-    TORCH_CHECK(!failed, "cuLaunchKernel failed: ", failed);
+    CUstream stream = c10::cuda::getCurrentCUDAStream(x.get_device()).stream();
+    CUfunction kernel = (CUfunction)function;
+    CUresult result = cuLaunchKernel(kernel, 1, 1, 1, 256, 1, 1, 0, stream, parameters, nullptr);
+    TORCH_CHECK(result == CUDA_SUCCESS, "cuLaunchKernel failed: ", (int)result);
 }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("launch", &launch); }
 """
@@ -259,9 +259,11 @@ def triton(bench: Bench) -> Contender:
     return repeated("kernel[(1,)](N, x, y, EPS)", kernel=kernel, x=bench.x, y=bench.y)
 
 
-def generated(bench: Bench, driver: str) -> Any:
-    """A generated module of its own for one way to the driver."""
-    name = f"ours_{driver.replace('-', '_')}"
+def generated(bench: Bench, driver: str, launcher: str = "python") -> Any:
+    """A generated module of its own for one way to the driver, launching from Python or C."""
+    if launcher == "c":
+        imported("rustcuda_launch")
+    name = f"ours_{launcher}_{driver.replace('-', '_')}"
     signature = KernelSignature(
         "four",
         tuple(
@@ -281,13 +283,15 @@ def generated(bench: Bench, driver: str) -> Any:
     (package / "kernels_cuda.fatbin").write_bytes(PTX)
     sys.path.insert(0, str(bench.folder))
     module = importlib.import_module(f"{name}.kernels_cuda")
-    os.environ["RUSTCUDA_DRIVER"] = driver
+    os.environ.update(RUSTCUDA_DRIVER=driver, RUSTCUDA_LAUNCHER=launcher)
     try:
         module.load(0)
+        # Finds out what launches it.
+        module.four[1, BLOCK]
     except module.NoDriver as error:
         raise NotHereError("cuda-bindings is not installed") from error
     finally:
-        del os.environ["RUSTCUDA_DRIVER"]
+        del os.environ["RUSTCUDA_DRIVER"], os.environ["RUSTCUDA_LAUNCHER"]
     return module
 
 
@@ -303,21 +307,23 @@ def one_shot(bench: Bench, module: Any) -> Contender:
 
 def contenders(bench: Bench) -> dict[str, Contender | str]:
     """Who takes part, and why others do not."""
-    modules: dict[str, Any] = {}
+    modules: dict[tuple[str, ...], Any] = {}
 
-    def ours(driver: str, way: Callable[[Bench, Any], Contender]) -> Contender:
-        if driver not in modules:
-            modules[driver] = generated(bench, driver)
-        return way(bench, modules[driver])
+    def ours(way: Callable[[Bench, Any], Contender], *how: str) -> Contender:
+        if how not in modules:
+            modules[how] = generated(bench, *how)
+        return way(bench, modules[how])
 
     makers: dict[str, Callable[[], Contender]] = {
         "C loop": lambda: c_loop(bench, "loop"),
         "C loop, cuLaunchKernelEx": lambda: c_loop(bench, "loop_ex"),
         "cuda.bindings, unchecked": lambda: raw_bindings(bench),
-        "ours, kept": lambda: ours("cuda-bindings", kept),
-        "ours, one-shot": lambda: ours("cuda-bindings", one_shot),
-        "ours, ctypes, kept": lambda: ours("ctypes", kept),
-        "ours, ctypes, one-shot": lambda: ours("ctypes", one_shot),
+        "ours, kept": lambda: ours(kept, "cuda-bindings"),
+        "ours, one-shot": lambda: ours(one_shot, "cuda-bindings"),
+        "ours, ctypes, kept": lambda: ours(kept, "ctypes"),
+        "ours, ctypes, one-shot": lambda: ours(one_shot, "ctypes"),
+        "ours, in C, kept": lambda: ours(kept, "ctypes", "c"),
+        "ours, in C, one-shot": lambda: ours(one_shot, "ctypes", "c"),
         "cuda.core": lambda: cuda_core(bench),
         "CuPy": lambda: cupy(bench),
         "torch extension (pybind11)": lambda: extension(bench),
@@ -368,7 +374,7 @@ def start_costs(bench: Bench) -> str:
         sys.path.insert(0, sys.argv[1])
         now = time.perf_counter
         begin = now()
-        from ours_ctypes import kernels_cuda
+        from ours_python_ctypes import kernels_cuda
         imported = now() - begin
         spent, load = [], kernels_cuda._CtypesDriver.load_module
         def timed(*arguments):

@@ -34,7 +34,7 @@ CRATES = "[[tool.rustcuda.crates]]"
 
 # Variables with our prefix that are no settings: the store's folder, and the loader's; then those that
 # nobody sets by hand.
-_OTHER_VARIABLES = (cache.DIRECTORY_VARIABLE, "RUSTCUDA_DRIVER")
+_OTHER_VARIABLES = (cache.DIRECTORY_VARIABLE, "RUSTCUDA_DRIVER", "RUSTCUDA_LAUNCHER")
 _INNER_VARIABLES = ("RUSTCUDA_REBUILDING", "RUSTCUDA_TEST_")
 
 # cargo's own rule. With the two that are left out it builds a crate's tests.

@@ -44,6 +44,22 @@ LIMITS = {
 }  # fmt: skip
 
 
+class Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (
+        ("fields", ctypes.c_uint * 7),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("attribute_count", ctypes.c_uint),
+    )
+
+
+LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(Config), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)
+
+
 @dataclass(frozen=True)
 class Launch:
     """One call of cuLaunchKernel, with the bytes that each parameter's address led to."""
@@ -187,6 +203,19 @@ class FakeDriver:
             raise self.error("CUDA_ERROR_INVALID_VALUE", 1, "cuPointerGetAttribute")
         return self.owners[address]
 
+    def launch_address(self) -> int:
+        """Of a C function that does what `launch_kernel` does."""
+
+        def launch(config: Any, function: int, parameters: int, extra: int | None) -> int:
+            fields, stream = config[0].fields, config[0].stream or 0
+            assert extra is None
+            assert (config[0].attributes, config[0].attribute_count) == (None, 0)
+            given = (tuple(fields[:3]), tuple(fields[3:6]), fields[6], stream, None, False)
+            return self.launch_kernel(given, function, parameters, self.no_extra)
+
+        self.c_function = LAUNCH(launch)
+        return ctypes.cast(self.c_function, ctypes.c_void_p).value or 0
+
     def launch_error(self, result: int) -> Exception:
         name = self.fail["cuLaunchKernel"][0] if "cuLaunchKernel" in self.fail else "CUDA_ERROR_CONTEXT"
         return self.error(name, result, "cuLaunchKernel")
@@ -289,9 +318,16 @@ def fake_torch(*, current: int = 0, cuda: bool = True) -> types.ModuleType:
     """A module to stand as `torch`: stream 70 + index is each GPU's current one."""
     torch, torch_c, torch_cuda = (types.ModuleType(name) for name in ("torch", "torch._C", "torch.cuda"))
     if cuda:
-        vars(torch_c)["_cuda_getCurrentRawStream"] = lambda index: 70 + index
+
+        def current_stream(index: int) -> int:
+            stream: int = torch.stream_of(index)  # which tests may replace
+            return stream
+
+        vars(torch)["stream_of"] = lambda index: 70 + index
+        vars(torch_c)["_cuda_getCurrentRawStream"] = current_stream
     vars(torch_cuda)["current_device"] = lambda: current
-    vars(torch).update(_C=torch_c, cuda=torch_cuda, is_grad_enabled=lambda: True)
+    grad = [True]
+    vars(torch).update(_C=torch_c, cuda=torch_cuda, grad=grad, is_grad_enabled=lambda: grad[0])
     vars(torch).update({name: sys.intern(f"torch.{name}") for name in DTYPES})
     return torch
 

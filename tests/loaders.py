@@ -98,6 +98,7 @@ def make_loader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Generates a loader, imports it and gives it a fake driver."""
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.delenv("RUSTCUDA_DRIVER", raising=False)
+    monkeypatch.delenv("RUSTCUDA_LAUNCHER", raising=False)
 
     def build(written: LoaderContent | None = None, **driver: Any) -> Loaded:
         written = written or content(*SIGNATURES)

@@ -15,6 +15,7 @@ from rustcuda_backend.loader.content import (
     python_names,
     rust_type,
 )
+from rustcuda_backend.loader.known_in_c import known_in_c
 from rustcuda_backend.loader.launcher import launcher, launcher_name
 
 if TYPE_CHECKING:
@@ -106,5 +107,5 @@ def _kernel(signature: KernelSignature, content: LoaderContent) -> str:
         f"{launcher(signature)}{signature.name} = _Kernel(\n"
         f"    _library,\n    {signature.name!r},\n    {signature.doc!r},\n"
         f"    (\n{parameters}    ),\n    {most_threads},\n    {lacking!r},\n"
-        f"    {launcher_name(signature)},\n)\n"
+        f"    {launcher_name(signature)},\n    {known_in_c(signature)!r},\n)\n"
     )

@@ -9,7 +9,7 @@ at `load`.
 """
 
 SECTIONS = (
-    "errors", "seam", "through_bindings", "through_ctypes", "opening", "images", "torch_state", "library",
-    "arguments", "scalars", "structs", "exported", "arrays", "marshaller", "configuration", "launch",
-    "extended", "attributes", "torch_op", "kernel", "constant",
+    "errors", "seam", "through_ctypes", "through_bindings", "opening", "images", "torch_state", "in_c",
+    "library", "arguments", "scalars", "structs", "exported", "arrays", "marshaller", "configuration",
+    "launch", "extended", "attributes", "torch_op", "kernel", "constant",
 )  # fmt: skip

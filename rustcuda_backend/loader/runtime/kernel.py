@@ -11,6 +11,7 @@ from rustcuda_backend.loader.runtime.errors import (
     MissingKernel,
 )
 from rustcuda_backend.loader.runtime.extended import _ExtendedLaunch
+from rustcuda_backend.loader.runtime.in_c import _in_c
 from rustcuda_backend.loader.runtime.launch import _Launch, _launch_any
 from rustcuda_backend.loader.runtime.marshaller import _Marshaller, _parameter_class
 from rustcuda_backend.loader.runtime.seam import _FUNCTION_THREADS, _NOT_FOUND
@@ -70,10 +71,12 @@ class _Kernel:
         most_threads: int,
         lacking: tuple[str, ...],
         launcher: Callable[..., None] = _launch_any,
+        known_in_c: bytes = b"",
     ) -> None:
         self.__name__ = self.__qualname__ = name
         self.library, self._parameters = library, parameters
         self.most_threads, self._lacking, self._launcher = most_threads, lacking, launcher
+        self._known_in_c = known_in_c
         self._signature = ", ".join(f"{rust_name}: {rust}" for rust_name, _, _, _, _, rust in parameters)
         self.__doc__ = f"{name}[grid, block]({self._signature})" + (f"\n\n{doc}" if doc else "")
         self._marshaller: _Marshaller | None = None
@@ -233,8 +236,15 @@ class _Kernel:
     def _bound(
         self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, stream: object
     ) -> Callable[..., None]:
+        made = _Launch(self, grid, block, shared, stream)
+        if self._known_in_c and _in_c.module:
+            made.in_c = _in_c.module.Launch(
+                made.start_any, self._known_in_c, grid, block, shared, made.stream
+            )
+            in_c: Callable[..., None] = made.in_c
+            return in_c
         # A bound method is what Python calls fastest of all that can carry something along.
-        bound: Callable[..., None] = self._launcher.__get__(_Launch(self, grid, block, shared, stream))
+        bound: Callable[..., None] = self._launcher.__get__(made)
         return bound
 
     @property

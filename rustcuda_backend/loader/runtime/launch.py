@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rustcuda_backend.loader.runtime.configuration import _stream_handle
 from rustcuda_backend.loader.runtime.errors import ArgumentValueError, LaunchTooLarge
+from rustcuda_backend.loader.runtime.in_c import _in_c
 from rustcuda_backend.loader.runtime.seam import (
     _COOPERATIVE_TOO_LARGE,
     _INVALID_CLUSTER,
@@ -41,11 +42,12 @@ class _Launch:
         ready: GPU to stream to what the driver takes to launch there, and the kernel on that GPU: what has
             been found to fit.
         free, pack_into: The marshaller's.
+        in_c: The same launch in C, which comes here with what is not usual; None where there is none.
     """
 
     __slots__ = (
-        "_stream_device", "block", "cluster", "cooperative", "free", "grid", "kernel", "pack_into", "ready",
-        "shared", "stream",
+        "_stream_device", "block", "cluster", "cooperative", "free", "grid", "in_c", "kernel", "pack_into",
+        "ready", "shared", "stream",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +61,7 @@ class _Launch:
         self.kernel, self.grid, self.block, self.shared = kernel, grid, block, shared
         self.cluster: tuple[int, int, int] | None = None
         self.cooperative = False
+        self.in_c: Any = None
         self.stream: int | None = None
         self._stream_device = -1
         if stream is not None:
@@ -97,7 +100,13 @@ class _Launch:
         result = self._launch(config, entry, held[1])
         if result != kernel.library.success:
             self.mend(result, config, entry, held[1])
+        if self.in_c is not None and _in_c.use(kernel.library.driver):
+            self.in_c.ready(device, stream, entry.handle)
         marshaller.free.append(held)
+
+    def start_any(self, *arguments: Any, **named: Any) -> None:
+        """The same for arguments as they came."""
+        self.start(arguments, (), named)
 
     def _made_ready(self, device: int, stream: int) -> tuple[Any, _Entry]:
         """What `ready` has for a GPU and a stream, or what it then keeps."""
@@ -212,6 +221,5 @@ class _Launch:
                 entry.shared = self.shared
 
 
-def _launch_any(self: _Launch, *arguments: Any, **named: Any) -> None:
-    """The launcher of a kernel that has none of its own."""
-    self.start(arguments, (), named)
+# The launcher of a kernel that has none of its own.
+_launch_any = _Launch.start_any

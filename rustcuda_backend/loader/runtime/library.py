@@ -17,6 +17,7 @@ from rustcuda_backend.loader.runtime.errors import (
     NoImage,
 )
 from rustcuda_backend.loader.runtime.images import _choose
+from rustcuda_backend.loader.runtime.in_c import _in_c
 from rustcuda_backend.loader.runtime.opening import _open_driver
 from rustcuda_backend.loader.runtime.seam import (
     _CAPABILITY_MAJOR,
@@ -111,6 +112,7 @@ class _Library:
             raise ForkedProcess
 
         self.launch_kernel, self._driver, self._forked = refuse, None, True
+        _in_c.forget()
         # Another thread of the parent may have held it.
         self.lock = _RLock()
 
@@ -140,6 +142,7 @@ class _Library:
                     continue
                 for kernel in self.kernels:
                     kernel.forget(index)
+                _in_c.forget()
                 self.within(left, lambda module=left.module: self.driver.unload_module(module))  # type: ignore[misc]
                 self.driver.release_context(index)
 

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         def launch_error(self, result: Any) -> DriverError:
             """The error for what `launch_kernel` returned."""
 
+        def launch_address(self) -> int:
+            """Where cuLaunchKernelEx lies, for who calls it from C."""
+
         def init(self) -> None:
             """Calls cuInit; raises NoDriver where there is no driver or no GPU."""
 

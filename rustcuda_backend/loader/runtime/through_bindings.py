@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rustcuda_backend.loader.runtime.errors import DriverError, NoDriver, _check_forked
 from rustcuda_backend.loader.runtime.seam import _CLUSTER, _COOPERATIVE, _POINTER_DEVICE
+from rustcuda_backend.loader.runtime.through_ctypes import _CtypesDriver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,3 +136,6 @@ class _BindingsDriver:
 
     def launch_error(self, result: Any) -> DriverError:
         return self._error(result[0], "cuLaunchKernelEx")
+
+    def launch_address(self) -> int:
+        return _CtypesDriver().launch_address()

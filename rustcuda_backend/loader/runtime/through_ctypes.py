@@ -175,3 +175,8 @@ class _CtypesDriver:
 
     def launch_error(self, result: int) -> DriverError:
         return self._error(result, "cuLaunchKernelEx")
+
+    def launch_address(self) -> int:
+        from ctypes import c_void_p, cast
+
+        return cast(self._cu.cuLaunchKernelEx, c_void_p).value or 0
