@@ -161,7 +161,7 @@ def _image(node: ast.expr) -> LoaderImage:
 
 
 def _kernel(arguments: Sequence[ast.expr]) -> LoaderKernel:
-    _, name, _, parameters, _, lacking, _ = arguments
+    _, name, _, parameters, _, lacking, *_ = arguments
     return LoaderKernel(
         _literal(name, str),
         tuple(_parameter(*parameter) for parameter in _literal(parameters, tuple)),
