@@ -5,8 +5,9 @@ import pytest
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError, SignatureError
+from rustcuda_backend.finishing import finish
 from rustcuda_backend.launch_bounds import without_room
-from rustcuda_backend.ptx import PtxEntry, finish, is_whole, parse_entries
+from rustcuda_backend.ptx import PtxEntry, is_whole, parse_entries
 from rustcuda_backend.signature import KernelSignature, Parameter, parse_type
 
 HOPPER = Capability(9, 0)
