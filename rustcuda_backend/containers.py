@@ -97,8 +97,6 @@ def _of_elf(data: bytes, loader: str, place: str) -> Iterator[Piece]:
         yield Piece(place, "cubin", data, loader)
     else:
         found = [each for each in elf_reader.read(data, header, "file").sections if each.name in _SECTIONS]
-        if sum(each.span.stop for each in found) - sum(each.span.start or 0 for each in found) > len(data):
-            raise FormatError("the file's sections of device code overlap")
         for section in found:
             content = data[section.span]
             # What has been stripped is all zeros.
