@@ -22,6 +22,7 @@ SECTION = b".oxart"
 
 PTX = "PTX"
 CUBIN = "cubin"
+KERNEL = "kernel"
 
 _MAGIC = b"OXIDEART"
 _HEADER = struct.Struct("<8sHHIHHHHQ")
@@ -29,7 +30,7 @@ _PAYLOAD = struct.Struct("<HHIIIH6x")
 _ENTRY = struct.Struct("<HHQIH6x")
 _VERSIONS = (1, 2)
 _PAYLOADS = {0x100: PTX, 0x110: "NVVM IR", 0x120: "LTO-IR", 0x200: CUBIN}
-_ENTRIES = {1: "kernel", 2: "device function"}
+_ENTRIES = {1: KERNEL, 2: "device function"}
 # Bit of the options to what it asks of whoever compiles the payload further. Line tables and full debug
 # information exclude each other.
 _OPTIONS = {1: "no FMA", 2: "line tables", 4: "full debug"}

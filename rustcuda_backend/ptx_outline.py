@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rustcuda_backend.capability import Capability
@@ -44,8 +43,12 @@ def read(data: bytes) -> PtxOutline:
     if not version or not target:
         raise FormatError("the PTX names no version or no target")
     number = int(target[1])
-    kernels = tuple(dict.fromkeys(_defined(text)))
-    return PtxOutline(version[1], Capability(number // 10, number % 10, target[2]), kernels)
+    return PtxOutline(version[1], Capability(number // 10, number % 10, target[2]), _defined(text))
+
+
+def kernels(text: str) -> tuple[str, ...]:
+    """Names of the kernels that a PTX text defines, in order."""
+    return _defined(without_comments(text))
 
 
 def without_comments(text: str) -> str:
@@ -53,10 +56,11 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(lambda match: match[1] or " ", text)
 
 
-def _defined(text: str) -> Iterator[str]:
+def _defined(text: str) -> tuple[str, ...]:
     """The kernels that have a body, by one look at each character."""
-    name = ""
+    name, found = "", dict[str, None]()
     for match in _HEAD.finditer(text):
         if name and match[0] == "{":
-            yield name
+            found[name] = None
         name = match["name"] or ""
+    return tuple(found)

@@ -1,7 +1,8 @@
 """Inputs made to take long, and what reads them. As a program it lets one reader read all of its inputs.
 
-The program may use a minute of the processor, and has no clock besides: a reader that looks at each byte
-a few times needs seconds, and one whose time grows with the square of the input needs hours.
+The program may use a minute of the processor and a gigabyte of memory, and has no clock besides: a reader
+that looks at each byte a few times needs seconds, and one whose time grows with the square of the input needs
+hours.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rustcuda_backend.errors import RustcudaError
 
 BYTES = 1 << 21
 SECONDS = 60
+MEMORY = 1 << 30
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 RECORD = ".global .align 1 .b8 __rustcuda_kernel_a"
 PIECES = (
@@ -92,8 +94,8 @@ def elf_files() -> Iterator[bytes]:
     yield elf(name, [none, table, *(section(number % 60000, 1, 0, 0) for number in range(count))], 1)
     info = b".nv.info.a\0" + b"\4\x37\4\0" + bytes(4)
     names = section(10, 3, 64, 11)
-    shared = [section(0, 1, 75, 8) for _ in range(count)]
-    yield elf(info, [none, names, *shared], 1)
+    long = info + info[11:] * (BYTES // 16)
+    yield elf(long, [none, names, *(section(0, 1, 75, len(long) - 11) for _ in range(count // 2))], 1)
     symbol = struct.pack("<IBBHQQ", 9, 2, 0x10, 0, 0, 0)
     content = info * (BYTES // 19) + symbol * (BYTES // 24)
     start = 64 + 19 * (BYTES // 19)
@@ -151,6 +153,7 @@ READERS: dict[str, tuple[Callable[[], Iterator[object]], Callable[..., object]]]
 
 def main(name: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     inputs, reader = READERS[name]
     for number, each in enumerate(inputs()):
         print(number, flush=True)
