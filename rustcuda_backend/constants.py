@@ -55,6 +55,8 @@ def parse_record(data: bytes) -> ConstantSymbol:
     fields = {line[0]: line[1:] for line in records.lines(data)}
     size, alignment = map(int, fields["storage"])
     scalar = fields["scalar"][0]
+    if min(size, alignment) < 0:
+        raise ValueError(size, alignment)
     if scalar and scalar not in SCALAR_BYTES:
         raise SignatureError(f"a constant of '{scalar}' cannot be written from Python")
     return ConstantSymbol(

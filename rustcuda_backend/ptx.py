@@ -180,7 +180,7 @@ def _entry(match: re.Match[str]) -> PtxEntry:
 
 
 def _extents(numbers: str) -> Extents:
-    x, y, z = (*map(int, numbers.split(",")), 1, 1)[:3]
+    x, y, z = (*map(int, re.findall(_NUMBER, numbers)), 1, 1)[:3]
     return x, y, z
 
 
