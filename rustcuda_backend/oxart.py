@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from rustcuda_backend.errors import FormatError
 
 SECTION = b".oxart"
+MAGIC = b"OXIDEART"
 
 PTX = "PTX"
 CUBIN = "cubin"
 KERNEL = "kernel"
 
-_MAGIC = b"OXIDEART"
 _HEADER = struct.Struct("<8sHHIHHHHQ")
 _PAYLOAD = struct.Struct("<HHIIIH6x")
 _ENTRY = struct.Struct("<HHQIH6x")
@@ -152,7 +152,7 @@ def _blob(data: bytes, offset: int) -> tuple[bytes, _Header]:
     if offset + _HEADER.size > len(data):
         raise FormatError("the header of an embedded bundle is cut off")
     magic, version, size, total, *counts, bits = _HEADER.unpack_from(data, offset)
-    if magic != _MAGIC:
+    if magic != MAGIC:
         raise FormatError("there is no bundle of cuda-oxide where one should begin")
     if version not in _VERSIONS or size != _HEADER.size:
         raise FormatError(
