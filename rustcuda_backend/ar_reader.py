@@ -12,6 +12,8 @@ MAGIC = b"!<arch>\n"
 _HEADER_BYTES = 60
 _END = b"`\n"
 _NAMES = "//"
+# Bytes, more than file systems allow; bounds the time that a damaged list of names can take.
+_LONGEST_NAME = 1 << 10
 _LONG_NAME = re.compile(r"/(\d{1,15})")
 
 
@@ -61,6 +63,6 @@ def _name(name: str, names: bytes) -> str:
     place = _LONG_NAME.fullmatch(name)
     if place:
         start = min(int(place[1]), len(names))
-        end = names.find(b"\n", start)
-        name = names[start : end if end >= 0 else None].decode("utf-8", "replace")
+        end = names.find(b"\n", start, start + _LONGEST_NAME)
+        name = names[start : end if end >= 0 else start + _LONGEST_NAME].decode("utf-8", "replace")
     return name.rstrip("/") or name

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import containers, oxart, ptx
-from rustcuda_backend.capability import Capability, parse_list
+from rustcuda_backend import containers, oxart, ptx, ptx_outline
+from rustcuda_backend.capability import Capability, family, parse_list
 from rustcuda_backend.containers import Piece
 from rustcuda_backend.errors import CapabilityError, CompileError, FormatError, SettingsError
 from rustcuda_backend.oxart import Bundle
@@ -16,6 +17,8 @@ from rustcuda_backend.settings import CRATES, Settings
 
 # The file, and behind it the package whose kernels are meant.
 _SELECTED = re.compile(r"(?P<file>.*)#(?P<package>[\w-]+)", re.DOTALL)
+# From what serves most to what serves one alone.
+_SUFFIXES = ("", "f", "a")
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,17 @@ class Embedded:
         package: The cargo package.
         found: The PTX, all for different capabilities.
         where: The place of the setting.
+        warnings: Where its bundles list other kernels than their PTX has.
     """
 
     path: Path
     package: str
     found: tuple[EmbeddedPtx, ...]
     where: str
+    warnings: tuple[str, ...] = ()
 
     def best_for(self, capability: Capability) -> EmbeddedPtx:
-        """The PTX for the newest GPU that is not newer than a capability.
+        """The PTX for the newest GPU that is not newer than a capability, and of that the most specific.
 
         Raises:
             CapabilityError: All of it is for other GPUs.
@@ -64,7 +69,7 @@ class Embedded:
                 hint=f"leave {capability.name} out of the capabilities, or build the file anew for it or for "
                 "an older GPU (cargo oxide build --arch)",
             )
-        return max(fitting, key=lambda each: (each.capability.base, each.capability.suffix))
+        return max(fitting, key=lambda each: _order(each.capability))
 
 
 def artefact_path(project: Path, settings: Settings) -> Path:
@@ -106,13 +111,16 @@ def read_artefact(project: Path, settings: Settings) -> Embedded:
 
     Raises:
         CompileError: What is embedded is no PTX.
-        FormatError: There is nothing of cuda-oxide's in the file, or it is damaged.
+        FormatError: There is nothing of cuda-oxide's in the file, or it is damaged, or it says of PTX that it
+            is for another GPU than the PTX itself.
         SettingsError: There is no such file, or it is not clear which of its kernels are meant.
     """
     path = artefact_path(project, settings)
     package, bundles = _of_one_package(read_bundles(path), settings)
     # Linkers may have taken one object file twice.
     found = dict.fromkeys(each for bundle in bundles for each in _ptx_of(bundle, path))
+    if not found:
+        raise _without_ptx(bundles, path)
     capabilities = [each.capability for each in found]
     if twice := next((each for each in capabilities if capabilities.count(each) > 1), None):
         raise SettingsError(
@@ -120,7 +128,8 @@ def read_artefact(project: Path, settings: Settings) -> Embedded:
             where=str(path),
             hint="name a file with one of them, e.g. the rlib of the library or the program alone",
         )
-    return Embedded(path, package, tuple(found), settings.where("kernels"))
+    warnings = dict.fromkeys(warning for bundle in bundles for warning in _warnings(bundle))
+    return Embedded(path, package, tuple(found), settings.where("kernels"), tuple(warnings))
 
 
 def read_bundles(path: Path) -> list[Bundle]:
@@ -170,29 +179,60 @@ def _of_one_package(bundles: list[Bundle], settings: Settings) -> tuple[str, lis
     return wanted, [bundle for bundle in bundles if bundle.name == wanted]
 
 
+def _without_ptx(bundles: list[Bundle], path: Path) -> CompileError:
+    found = dict.fromkeys(payload.kind for bundle in bundles for payload in bundle.payloads)
+    kinds = " and ".join(found) or "no code"
+    return CompileError(
+        f"cuda-oxide embedded {kinds} for the package '{bundles[0].name}', and no PTX",
+        where=str(path),
+        hint="build it with llc, opt, llvm-link and libdevice at hand, so that PTX is embedded",
+    )
+
+
 def _ptx_of(bundle: Bundle, path: Path) -> list[EmbeddedPtx]:
-    texts = [payload.data for payload in bundle.payloads if payload.kind == oxart.PTX]
-    if not texts:
-        kinds = " and ".join(dict.fromkeys(payload.kind for payload in bundle.payloads)) or "no code"
-        raise CompileError(
-            f"cuda-oxide embedded {kinds} for the package '{bundle.name}', and no PTX",
-            where=str(path),
-            hint="build it with llc, opt, llvm-link and libdevice at hand, so that PTX is embedded",
-        )
     where = f"{path}, bundle {bundle.name}"
-    decoded = [data.rstrip(b"\0").decode("utf-8", "replace") for data in texts]
-    return [EmbeddedPtx(_target(text, where), text, bundle.options) for text in decoded]
+    return [EmbeddedPtx(_target(text, bundle, where), text, bundle.options) for text in _texts(bundle)]
 
 
-def _target(text: str, where: str) -> Capability:
-    """What PTX is for, by its own word."""
+def _texts(bundle: Bundle) -> list[str]:
+    texts = [payload.data for payload in bundle.payloads if payload.kind == oxart.PTX]
+    return [data.rstrip(b"\0").decode("utf-8", "replace") for data in texts]
+
+
+def _target(text: str, bundle: Bundle, where: str) -> Capability:
+    """What PTX is for, by its own word, which its bundle must not contradict."""
     try:
         _, target = ptx.header(text)
     except FormatError as error:
         error.where = where
         raise
-    found = parse_list(target, where=where)
-    return found[0]
+    (found,) = parse_list(target, where=where)
+    # cuda-oxide takes both spellings of a GPU.
+    if bundle.target.replace("compute_", "sm_") != target:
+        raise FormatError(
+            f"the bundle is for {bundle.target} by its own word, but its PTX is for {target}",
+            where=where,
+            hint="build the file anew",
+        )
+    return found
+
+
+def _warnings(bundle: Bundle) -> Iterator[str]:
+    """Where a bundle lists other kernels than its PTX has; one that lists none does not know them."""
+    listed = {entry.name for entry in bundle.entries if entry.kind == oxart.KERNEL}
+    texts = _texts(bundle)
+    if not listed or not texts:
+        return
+    there = {name for text in texts for name in ptx_outline.kernels(text)}
+    where = f"the PTX of the package '{bundle.name}' for {bundle.target}"
+    if listed - there:
+        yield f"{where} lacks kernels that its bundle lists: {', '.join(sorted(listed - there))}"
+    if there - listed:
+        yield f"{where} has kernels that its bundle does not list: {', '.join(sorted(there - listed))}"
+
+
+def _order(capability: Capability) -> tuple[tuple[int, int], int]:
+    return capability.base, _SUFFIXES.index(capability.suffix)
 
 
 def _serves(known: Capability, wanted: Capability) -> bool:
@@ -200,6 +240,5 @@ def _serves(known: Capability, wanted: Capability) -> bool:
     if known.suffix == "a":
         return (known.base, known.suffix) == (wanted.base, wanted.suffix)
     if known.suffix == "f":
-        same_family = known.base[0] == wanted.base[0] and known.base <= wanted.base
-        return same_family and wanted.suffix != ""
+        return wanted.suffix != "" and known.base in family(wanted.base)
     return known.base <= wanted.base

@@ -93,13 +93,13 @@ class Capability:
         values = [f"{major}{minor}" for major, minor in KNOWN if (major, minor) <= self.base]
         if self.suffix:
             if self.base >= _FIRST_WITH_F:
-                values += [f"{major}{minor}f" for major, minor in _family(self.base)]
+                values += [f"{major}{minor}f" for major, minor in family(self.base)]
             if self.suffix == "a":
                 values.append(f"{self.major}{self.minor}a")
         return tuple(sorted(values, key=_cfg_order))
 
 
-def _family(base: tuple[int, int]) -> list[tuple[int, int]]:
+def family(base: tuple[int, int]) -> list[tuple[int, int]]:
     """The members of a capability's family up to itself, whose `f` features it has.
 
     Source: CUDA C++ programming guide, "Family-Specific Features" (10.0 and 10.3; 11.0, once called

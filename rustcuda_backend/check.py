@@ -8,8 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from rustcuda_backend import cubin_resources, driver_floor, fatbin, private_paths, ptx_outline
-from rustcuda_backend.containers import device_file
+from rustcuda_backend import (
+    containers,
+    cubin_resources,
+    driver_floor,
+    fatbin,
+    oxart,
+    private_paths,
+    ptx_outline,
+)
 from rustcuda_backend.errors import FormatError
 from rustcuda_backend.generated import MARK
 from rustcuda_backend.loader import tables
@@ -74,6 +81,7 @@ def check_wheel(path: Path) -> Outcome:
         kernels += len(said.kernels)
         images += sum(2 if image.capability.ptx else 1 for image in said.images)
     findings += _strays(files, claimed)
+    findings += _embedded(files)
     for finding, certain in _private_paths(files, {*claimed, *loaders, *(f"{each}i" for each in loaders)}):
         (findings if certain else notes).append(finding)
     return Outcome(tuple(dict.fromkeys(findings)), tuple(notes), len(loaders), kernels, images)
@@ -185,9 +193,30 @@ def _sizes(sizes: Sequence[int]) -> str:
 def _strays(files: Mapping[str, bytes], claimed: set[str]) -> Iterator[Finding]:
     """Device code outside the files that a loader loads; a host's libraries have their own."""
     for name, data in files.items():
-        kind = device_file(name, data)
+        kind = containers.device_file(name, data)
         if name not in claimed and kind:
             yield Finding(name, f"stray {kind}: no loader in the wheel loads it")
+
+
+def _embedded(files: Mapping[str, bytes]) -> Iterator[Finding]:
+    """What cuda-oxide has left in a library, and is no machine code."""
+    for name, data in files.items():
+        try:
+            bundles = containers.bundles(data)
+        except FormatError as error:
+            yield Finding(name, f"what cuda-oxide has embedded in it cannot be read: {error.what}")
+            continue
+        code = [(payload.kind, each) for each in bundles for payload in each.payloads]
+        kinds = dict.fromkeys(kind for kind, _ in code if kind != oxart.CUBIN)
+        packages = dict.fromkeys(bundle.name for kind, bundle in code if kind != oxart.CUBIN)
+        if kinds:
+            found = f"{' and '.join(kinds)} that cuda-oxide embedded for {' and '.join(packages)}"
+            yield Finding(
+                name,
+                f"it keeps {found}, which is compiled on the user's machine when the library loads it; "
+                "to strip it, name the library in [tool.rustcuda] kernels, "
+                "or run objcopy --remove-section=.oxart on it before it is packed",
+            )
 
 
 # So many paths tell enough; debug information has hundreds.

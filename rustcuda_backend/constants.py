@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rustcuda_backend import records
+from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.scalars import SCALAR_BYTES
 
 
@@ -48,14 +49,20 @@ def parse_record(data: bytes) -> ConstantSymbol:
     """Reads a record of `#[constant]`.
 
     Raises:
-        SignatureError: A record of another version.
+        LookupError, ValueError: A damaged record.
+        SignatureError: A record of another version, or of a number that is not known.
     """
     fields = {line[0]: line[1:] for line in records.lines(data)}
     size, alignment = map(int, fields["storage"])
+    scalar = fields["scalar"][0]
+    if min(size, alignment) < 0:
+        raise ValueError(size, alignment)
+    if scalar and scalar not in SCALAR_BYTES:
+        raise SignatureError(f"a constant of '{scalar}' cannot be written from Python")
     return ConstantSymbol(
         name=fields["constant"][0],
         rust_type=fields["type"][0],
-        dtype=fields["scalar"][0],
+        dtype=scalar,
         size=size,
         alignment=alignment,
         doc=records.clean_doc("".join(fields.get("doc", []))),

@@ -67,6 +67,19 @@ def pieces(path: Path) -> list[Piece]:
     return found
 
 
+def bundles(data: bytes) -> tuple[oxart.Bundle, ...]:
+    """What cuda-oxide has embedded in an ELF file of the host; nothing in any other file.
+
+    Raises:
+        FormatError: It is damaged.
+    """
+    # Libraries without any need not be read further, nor understood.
+    if not data.startswith(elf_reader.MAGIC + _ELF64_LITTLE) or oxart.MAGIC not in data:
+        return ()
+    found = [piece for piece in _of_elf(data, "", "") if piece.kind == "oxart"]
+    return tuple(bundle for piece in found for bundle in oxart.read(piece.data))
+
+
 def _loader_beside(path: Path) -> bytes:
     """The generated loader of the same name, if there is one."""
     try:
@@ -97,8 +110,6 @@ def _of_elf(data: bytes, loader: str, place: str) -> Iterator[Piece]:
         yield Piece(place, "cubin", data, loader)
     else:
         found = [each for each in elf_reader.read(data, header, "file").sections if each.name in _SECTIONS]
-        if sum(each.span.stop for each in found) - sum(each.span.start or 0 for each in found) > len(data):
-            raise FormatError("the file's sections of device code overlap")
         for section in found:
             content = data[section.span]
             # What has been stripped is all zeros.

@@ -193,12 +193,21 @@ def kernel_symbols(elf: Elf) -> dict[int, str]:
 
 
 def _entries(symbols: bytes, strings: bytes) -> Iterator[tuple[int, str]]:
-    for number, (name, info, other, *_) in enumerate(_SYMBOL.iter_unpack(symbols)):
-        if info & 0xF == _STT_FUNC and other & _STO_CUDA_ENTRY:
-            try:
-                yield number, elf_reader.string(strings, name, _NOUN).decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise FormatError("a kernel's name in the cubin is not UTF-8") from error
+    kernels = {
+        number: name
+        for number, (name, info, other, *_) in enumerate(_SYMBOL.iter_unpack(symbols))
+        if info & 0xF == _STT_FUNC and other & _STO_CUDA_ENTRY
+    }
+    named = elf_reader.strings(strings, kernels.values(), 2 * len(strings), _NOUN)
+    for number, name in zip(kernels, named, strict=True):
+        yield number, _text(name)
+
+
+def _text(name: bytes) -> str:
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError("a kernel's name in the cubin is not UTF-8") from error
 
 
 def read(data: bytes) -> Elf:

@@ -80,6 +80,8 @@ def read_kernels(data: bytes) -> tuple[CubinKernel, ...]:
         if tag in by_tag and len(value) == _PAIR.size:
             symbol, number = _PAIR.unpack(value)
             by_tag[tag][symbol] = number
+    kernels = cubin.kernel_symbols(elf)
+    parameters = {name: _parameters(elf.content(f".nv.info.{name}".encode())) for name in {*kernels.values()}}
     return tuple(
         CubinKernel(
             name,
@@ -87,9 +89,9 @@ def read_kernels(data: bytes) -> tuple[CubinKernel, ...]:
             stacks.get(symbol, frames.get(symbol, 0)),
             _shared(elf, name),
             _size(elf, f".nv.local.{name}"),
-            _parameters(elf.content(f".nv.info.{name}".encode())),
+            parameters[name],
         )
-        for symbol, name in cubin.kernel_symbols(elf).items()
+        for symbol, name in kernels.items()
     )
 
 

@@ -117,7 +117,7 @@ def _refused(
             where=f"ptxas-args: {' '.join(arguments)}",
         )
     kernels = _NAMED_KERNEL.findall(message)
-    kernels += [_enclosing_kernel(module.text, int(line)) for line in _NAMED_LINE.findall(message)]
+    kernels += _enclosing_kernels(module.text, [int(line) for line in _NAMED_LINE.findall(message)])
     named = " and ".join(f"'{name}'" for name in dict.fromkeys(kernels) if name)
     return AssembleError(
         f"ptxas {tools.ptxas_version} refused the PTX for {module.capability.sm}"
@@ -128,16 +128,18 @@ def _refused(
     )
 
 
-def _enclosing_kernel(text: str, line: int) -> str:
-    """The kernel that a line of PTX belongs to, counted from 1; "" outside kernels."""
-    for distance, written in enumerate(reversed(text.split("\n")[:line])):
+def _enclosing_kernels(text: str, lines: Sequence[int]) -> list[str]:
+    """The kernels that lines of PTX belong to, counted from 1; "" outside kernels. There may be thousands."""
+    kernel, kernels = "", [""]
+    for written in text.split("\n"):
         definition = _DEFINITION.search(written)
         if definition:
-            return definition[1] or ""
+            kernel = definition[1] or ""
+        kernels.append(kernel)
         # Braces within a function are indented.
-        if written.startswith("}") and distance:
-            break
-    return ""
+        if written.startswith("}"):
+            kernel = ""
+    return [kernels[line] for line in lines if line < len(kernels)]
 
 
 def pack(tools: CudaTools, cubins: Sequence[Cubin], ptx: Sequence[PtxModule]) -> bytes:

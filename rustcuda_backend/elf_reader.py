@@ -6,7 +6,9 @@ Our own: pyelftools drops the bit of st_other that tells kernels from the functi
 
 from __future__ import annotations
 
+import functools
 import struct
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rustcuda_backend.errors import FormatError
@@ -77,9 +79,13 @@ class Elf:
     header: Header
     sections: tuple[Section, ...]
 
+    @functools.cached_property
+    def _by_name(self) -> Mapping[bytes, Section]:
+        return {section.name: section for section in reversed(self.sections)}
+
     def section(self, name: bytes) -> Section | None:
         """The first section of that name."""
-        return next((section for section in self.sections if section.name == name), None)
+        return self._by_name.get(name)
 
     def content(self, name: bytes) -> bytes:
         """The bytes of the first section of that name; none where there is none."""
@@ -110,7 +116,7 @@ def read(data: bytes, header: Header, noun: str) -> Elf:
     """Reads the sections.
 
     Raises:
-        FormatError: The section table, a section or its name reaches beyond the end.
+        FormatError: The section table, a section or its name reaches beyond the end, or sections overlap.
     """
     if not header.offset:
         return Elf(data, header, ())
@@ -123,24 +129,37 @@ def read(data: bytes, header: Header, noun: str) -> Elf:
     if header.entry_size != _SECTION.size or names >= count or end > len(data):
         raise FormatError(f"the {noun}'s section table is malformed or cut off")
     entries = tuple(_SECTION.iter_unpack(data[header.offset : end]))
-    strings = data[_span(data, entries[names], noun)]
+    spans = [_span(data, entry, noun) for entry in entries]
+    if sum(span.stop - (span.start or 0) for span in spans) > len(data):
+        raise FormatError(f"the {noun}'s sections overlap")
+    named = strings(data[spans[names]], (entry[0] for entry in entries), 2 * len(data), noun)
     sections = tuple(
-        Section(string(strings, entry[0], noun), entry[1], _span(data, entry, noun), entry[5], entry[6])
-        for entry in entries
+        Section(name, entry[1], span, entry[5], entry[6])
+        for name, entry, span in zip(named, entries, spans, strict=True)
     )
     return Elf(data, header, sections)
 
 
-def string(strings: bytes, offset: int, noun: str) -> bytes:
-    """The string that begins at an offset of a string table.
+def strings(table: bytes, offsets: Iterable[int], most: int, noun: str) -> Iterator[bytes]:
+    """The strings that begin at these offsets of a string table; one may be the end of another.
+
+    Args:
+        table: The table.
+        offsets: Where they begin.
+        most: Bytes that all of them may have together.
+        noun: What to call the file in messages.
 
     Raises:
-        FormatError: It does not end.
+        FormatError: One does not end, or they are longer than that.
     """
-    end = strings.find(b"\0", offset, offset + _LONGEST_NAME)
-    if end < 0:
-        raise FormatError(f"a name in the {noun} is cut off")
-    return strings[offset:end]
+    for offset in offsets:
+        end = table.find(b"\0", offset, offset + _LONGEST_NAME)
+        if end < 0:
+            raise FormatError(f"a name in the {noun} is cut off")
+        most -= end - offset
+        if most < 0:
+            raise FormatError(f"the names in the {noun} overlap")
+        yield table[offset:end]
 
 
 def _span(data: bytes, entry: tuple[int, ...], noun: str) -> slice:

@@ -19,17 +19,18 @@ from dataclasses import dataclass
 from rustcuda_backend.errors import FormatError
 
 SECTION = b".oxart"
+MAGIC = b"OXIDEART"
 
 PTX = "PTX"
 CUBIN = "cubin"
+KERNEL = "kernel"
 
-_MAGIC = b"OXIDEART"
 _HEADER = struct.Struct("<8sHHIHHHHQ")
 _PAYLOAD = struct.Struct("<HHIIIH6x")
 _ENTRY = struct.Struct("<HHQIH6x")
 _VERSIONS = (1, 2)
 _PAYLOADS = {0x100: PTX, 0x110: "NVVM IR", 0x120: "LTO-IR", 0x200: CUBIN}
-_ENTRIES = {1: "kernel", 2: "device function"}
+_ENTRIES = {1: KERNEL, 2: "device function"}
 # Bit of the options to what it asks of whoever compiles the payload further. Line tables and full debug
 # information exclude each other.
 _OPTIONS = {1: "no FMA", 2: "line tables", 4: "full debug"}
@@ -151,7 +152,7 @@ def _blob(data: bytes, offset: int) -> tuple[bytes, _Header]:
     if offset + _HEADER.size > len(data):
         raise FormatError("the header of an embedded bundle is cut off")
     magic, version, size, total, *counts, bits = _HEADER.unpack_from(data, offset)
-    if magic != _MAGIC:
+    if magic != MAGIC:
         raise FormatError("there is no bundle of cuda-oxide where one should begin")
     if version not in _VERSIONS or size != _HEADER.size:
         raise FormatError(

@@ -17,7 +17,7 @@ from rustcuda_backend.settings import Settings
 _FLOOR = re.compile(
     r"CUDA target \w+ cannot lower (?:detected feature (?P<feature>[^;]+);|"
     r"generated intrinsic `(?P<intrinsic>[^`]+)`)"
-    r".*?(?:compatible with|requires) sm_(?P<number>\d+[af]?)",
+    r".*?(?:compatible with|requires) sm_(?P<number>\d{2,3}[af]?)",
     re.DOTALL,
 )
 _NEWER_LLVM = re.compile(r"requires LLVM (\d+) or newer")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from rustcuda_backend import fatbin, process
+from rustcuda_backend import fatbin, process, ptx_outline
 from rustcuda_backend.errors import AssembleError, FormatError, ToolError
 
 if TYPE_CHECKING:
@@ -29,10 +28,6 @@ class _Input(NamedTuple):
     capability: Capability
     data: bytes
     compressed: bool = False
-
-
-# Strings in PTX know no escapes.
-_COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def pack(packer: Path, cubins: Sequence[Cubin], ptx: Sequence[PtxModule]) -> bytes:
@@ -65,8 +60,7 @@ def _bare_ptx(text: str) -> bytes:
     libnvfatbin 12.9 loses a `.version` that is the very first thing, does not find one that a comment
     also mentions, and takes out comments only in part.
     """
-    bare = _COMMENT.sub(lambda match: match[1] or " ", text)
-    return f"\n{bare.strip()}\n".encode()
+    return f"\n{ptx_outline.without_comments(text).strip()}\n".encode()
 
 
 def _check_images(data: bytes, asked: Sequence[_Input], packer: Path) -> None:

@@ -118,7 +118,7 @@ def prepare(
 def _for_embedded(given: _Given) -> Prepared:
     embedded = read_artefact(given.directory, given.settings)
     tools = given.cuda_tools()
-    for warning in plan.check_capabilities(given.listed, None, tools):
+    for warning in (*embedded.warnings, *plan.check_capabilities(given.listed, None, tools)):
         given.report.warn(warning)
     for capability in given.listed.capabilities:
         embedded.best_for(capability)  # or says why there is none

@@ -1,45 +1,41 @@
-"""PTX as the compilers write it: its kernels, what `#[kernel]` left in it, and its finishing."""
+"""PTX as LLVM writes it: its header, its kernels, and what they take."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rustcuda_backend import constants, launch_bounds, shared_memory
-from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError, SignatureError
-from rustcuda_backend.signature import Extents, KernelSignature, Parameter, parse_record
+from rustcuda_backend.signature import Extents, KernelSignature, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rustcuda_backend.capability import Capability
+    from rustcuda_backend.constants import ConstantSymbol
 
-RECORD_PREFIX = "__rustcuda_kernel_"
-CONSTANT_PREFIX = "__rustcuda_constant_"
-
-_NAME = r"[\w$%]+"
-_TARGET = re.compile(r"^\.target\s+(\w+)", re.MULTILINE)
-_VERSION = re.compile(r"^\.version\s+(\d+\.\d+)", re.MULTILINE)
+# These patterns take time in proportion to the text, also where it is made to be slow: what they skip ends at
+# the line's end, or where the next of its kind begins. Numbers have no more digits than any of theirs needs.
+NAME = r"[\w$%]+"
+_NUMBER = "[0-9]{1,9}"
+_TARGET = re.compile(r"^\.target[ \t]+(\w+)", re.MULTILINE)
+_GPU = re.compile(r"sm_[0-9]{2,3}[af]?")
+_VERSION = re.compile(r"^\.version[ \t]+([0-9]{1,3}\.[0-9]{1,3})\b", re.MULTILINE)
 # The `{` tells a definition from a declaration, which ends in `;`.
 _ENTRY = re.compile(
-    rf"^(?:\.\w+\s+)*?\.entry\s+(?P<name>{_NAME})\s*\((?P<parameters>[^)]*)\)(?P<directives>[^{{;]*)\{{",
+    rf"^(?:\.\w+[ \t]+)*?\.entry\s+(?P<name>{NAME})\s*"
+    r"\((?P<parameters>[^()]*)\)(?P<directives>[^({;]*)\{",
     re.MULTILINE,
 )
 _PARAMETER = re.compile(
-    rf"\.param\s+(?:\.align\s+\d+\s+)?\.(?P<type>\w+)\s+"
-    rf"(?P<pointer>\.ptr\s+(?:\.[a-z]+\s+)?(?:\.align\s+\d+\s+)?)?{_NAME}(?:\[(?P<bytes>\d+)\])?"
+    rf"\.param\s+(?:\.align\s+{_NUMBER}\s+)?\.(?P<type>\w+)\s+"
+    rf"(?P<pointer>\.ptr\s+(?:\.[a-z]+\s+)?(?:\.align\s+{_NUMBER}\s+)?)?{NAME}(?:\[(?P<count>{_NUMBER})\])?"
 )
 _BOUND = re.compile(
-    r"\.(?P<directive>maxntid|reqntid|minnctapersm|reqnctapercluster)\s+(?P<numbers>\d+(?:\s*,\s*\d+)*)"
-)
-_MARKER = re.compile(
-    rf"^(?:\.\w+\s+)*?\.global\s+\.align\s+\d+\s+\.b8\s+"
-    rf"(?P<name>(?:{RECORD_PREFIX}|{CONSTANT_PREFIX}){_NAME})\[(?P<size>\d+)\](?:\s*=\s*\{{(?P<bytes>[^}}]*)\}})?;\n",
-    re.MULTILINE,
+    r"\.(?P<directive>maxntid|reqntid|minnctapersm|reqnctapercluster)\s+"
+    rf"(?P<numbers>{_NUMBER}(?:\s*,\s*{_NUMBER})*)\b"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _AFTER_FUNCTIONS = re.compile(r"\.address_size\s|\t\.(?:file|loc|section)\s")
@@ -55,6 +51,13 @@ _DEBUG_SECTION = "\n\t.section\t.debug_"
 # Characters; comments after the last function are far shorter.
 _TAIL = 1 << 14
 
+# A parameter in a message.
+_SHOWN = 80
+
+_TYPE_BYTES = {
+    "b8": 1, "b16": 2, "b32": 4, "b64": 8, "b128": 16, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
+    "s8": 1, "s16": 2, "s32": 4, "s64": 8, "f16": 2, "f16x2": 4, "f32": 4, "f64": 8,
+}  # fmt: skip
 # How Rust spells the types of PTX parameters; LLVM prints every integer as unsigned and f16 as .b16.
 _RUST_SCALARS = {
     "u8": "u8", "u16": "u16", "u32": "u32", "u64": "u64",
@@ -129,70 +132,17 @@ def is_whole(raw: str) -> bool:
     return _AFTER_FUNCTIONS.match(last) is not None or (last == "\t}" and _DEBUG_SECTION in raw)
 
 
-def has_plain_kernels(raw: str) -> bool:
-    """Whether a PTX text as the compiler wrote it has kernels that `#[kernel]` did not record."""
-    markers = [match["name"] for match in _MARKER.finditer(raw)]
-    recorded: int = sum(name.startswith(RECORD_PREFIX) for name in markers)
-    return sum(1 for _ in _ENTRY.finditer(raw)) > recorded
-
-
-def finish(
-    raw: str, capability: Capability, described: Mapping[str, KernelSignature] | None = None
-) -> PtxModule:
-    """Makes PTX for ptxas of what the compiler wrote, and reads its kernels' signatures.
-
-    Takes the records of `#[kernel]` out, applies their launch bounds, and declares shared and constant
-    memory.
-
-    Args:
-        raw: The PTX text.
-        capability: The capability that it must be for.
-        described: What rustdoc knows of kernels, for those without a record.
-
-    Raises:
-        FormatError: Text that is no PTX, or for another target.
-        SignatureError: A record or rustdoc contradicts the PTX, or a kernel cannot be launched from Python.
-    """
-    version = _checked_version(raw, capability)
-    markers = {match["name"]: _marker_bytes(match) for match in _MARKER.finditer(raw)}
-    entries = parse_entries(raw)
-    records = _records(markers)
-    _check_records(records, entries)
-    sources = {**(described or {}), **records}
-    signatures = tuple(_signature(entry, sources.get(entry.name)) for entry in entries)
-    for signature in signatures:
-        launch_bounds.check(signature, capability)
-    symbols = {
-        name: constants.parse_record(data)
-        for name, data in markers.items()
-        if name.startswith(CONSTANT_PREFIX)
-    }
-    text = _MARKER.sub(lambda match: _declaration(match["name"], symbols), raw)
-    promises = {
-        signature.name: launch_bounds.directives(signature)
-        for signature, entry in zip(signatures, entries, strict=True)
-        if not entry.launch_bounds
-    }
-    text = shared_memory.declared(_with_directives(text, promises))
-    return PtxModule(
-        capability,
-        text,
-        tuple(signature for signature in signatures if signature.is_launchable),
-        version,
-        tuple(symbols[name] for name in sorted(symbols)),
-        tuple(signature.name for signature in signatures if not signature.is_launchable),
-    )
-
-
 def header(raw: str) -> tuple[str, str]:
     """The PTX ISA version and the target that a PTX text names, e.g. `("8.0", "sm_90a")`.
 
     Raises:
-        FormatError: It names none.
+        FormatError: It names none, or its target is no GPU.
     """
     target, version = _TARGET.search(raw), _VERSION.search(raw)
     if not target or not version:
         raise FormatError("the compiler's output is not PTX: it has no .version and .target")
+    if not _GPU.fullmatch(target[1]):
+        raise FormatError(f"the PTX is for no GPU: its .target is '{target[1][:_SHOWN]}'")
     return version[1], target[1]
 
 
@@ -202,27 +152,27 @@ def with_header(raw: str, version: str, target: str) -> str:
     return _TARGET.sub(f".target {target}", text, count=1)
 
 
-def _checked_version(raw: str, capability: Capability) -> str:
-    version, target = header(raw)
-    if target != capability.sm:
-        raise FormatError(
-            f"the PTX is for {target}, but the pass is for {capability.sm}",
-            hint="remove target-cpu from your own RUSTFLAGS; capabilities come from the settings",
-        )
-    return version
+def with_directives(text: str, promises: Mapping[str, str]) -> str:
+    """A PTX text with lines between the parameters and the body of kernels, by their names."""
+
+    def bounded(match: re.Match[str]) -> str:
+        directives = promises.get(match["name"])
+        return match[0].removesuffix("{").rstrip() + f"\n{directives}{{" if directives else match[0]
+
+    return _ENTRY.sub(bounded, text)
 
 
 def _entry(match: re.Match[str]) -> PtxEntry:
     sizes, types = [], []
     for declaration in filter(str.strip, match["parameters"].split(",")):
         parameter = _PARAMETER.fullmatch(declaration.strip())
-        if not parameter:
+        if not parameter or parameter["type"] not in _TYPE_BYTES:
             raise FormatError(
-                f"cannot read the PTX parameter '{declaration.strip()}'", where=f"kernel '{match['name']}'"
+                f"cannot read the PTX parameter '{declaration.strip()[:_SHOWN]}'",
+                where=f"kernel '{match['name']}'",
             )
-        bits = int(re.sub(r"\D", "", parameter["type"]))
-        sizes.append(int(parameter["bytes"] or bits // 8))
-        types.append("ptr" if parameter["pointer"] else parameter["type"] + "[]" * bool(parameter["bytes"]))
+        sizes.append(int(parameter["count"] or 1) * _TYPE_BYTES[parameter["type"]])
+        types.append("ptr" if parameter["pointer"] else parameter["type"] + "[]" * bool(parameter["count"]))
     found = {bound["directive"]: _extents(bound["numbers"]) for bound in _BOUND.finditer(match["directives"])}
     block = found.get("reqntid")
     threads = math.prod(found.get("maxntid", block or (0,)))
@@ -238,98 +188,13 @@ def _entry(match: re.Match[str]) -> PtxEntry:
 
 
 def _extents(numbers: str) -> Extents:
-    x, y, z = (*map(int, numbers.split(",")), 1, 1)[:3]
+    x, y, z = (*map(int, re.findall(_NUMBER, numbers)), 1, 1)[:3]
     return x, y, z
-
-
-def _marker_bytes(match: re.Match[str]) -> bytes:
-    written = bytes(int(number) for number in (match["bytes"] or "0").split(","))
-    # LLVM leaves trailing zeros out.
-    return written.ljust(int(match["size"]), b"\0")
-
-
-def _records(markers: Mapping[str, bytes]) -> dict[str, KernelSignature]:
-    records = [parse_record(data) for name, data in markers.items() if name.startswith(RECORD_PREFIX)]
-    return {record.name: record for record in records}
-
-
-def _check_records(records: Mapping[str, KernelSignature], entries: tuple[PtxEntry, ...]) -> None:
-    sizes = {entry.name: entry.abi_bytes for entry in entries}
-    for name, record in records.items():
-        where = f"kernel '{name}'"
-        if name not in sizes:
-            raise SignatureError(
-                "#[kernel] recorded this kernel, but the PTX does not define it",
-                where=where,
-                hint="use the rustcuda-device crate that comes with this rustcuda-backend",
-            )
-        if not _fits(record, sizes[name]):
-            raise SignatureError(
-                f"the recorded parameters take {shown_bytes(record.abi_bytes)} bytes, "
-                f"but those in the PTX take {shown_bytes(sizes[name])}",
-                where=where,
-                hint="use the rustcuda-device crate that comes with this rustcuda-backend",
-            )
-
-
-def _fits(record: KernelSignature, sizes: tuple[int, ...]) -> bool:
-    """Whether a record agrees with the PTX, as far as it knows sizes; a value of size 0 has no parameter."""
-    if record.abi_bytes == sizes:
-        return True
-    pairs = zip(record.abi_bytes, sizes, strict=False)
-    return 0 in record.abi_bytes and (
-        len(record.abi_bytes) > len(sizes) or all(known in (0, actual) for known, actual in pairs)
-    )
 
 
 def shown_bytes(sizes: tuple[int, ...]) -> str:
     """Sizes for a message: `(8, 8, 4)`."""
     return "(" + ", ".join(map(str, sizes)) + ")"
-
-
-def _signature(entry: PtxEntry, source: KernelSignature | None) -> KernelSignature:
-    if source and source.source == "record":
-        return replace(source, launch_bounds=source.launch_bounds or entry.launch_bounds)
-    if source and _same_count(entry, source):
-        return _described(entry, source)
-    parameters = tuple(read_parameter(entry, index) for index in range(len(entry.types)))
-    doc = source.doc if source else ""
-    return KernelSignature(entry.name, parameters, doc, entry.launch_bounds, source="ptx")
-
-
-def _same_count(entry: PtxEntry, source: KernelSignature) -> bool:
-    """Whether parameters and PTX parameters pair up; a value may have no size, and then none."""
-    kinds = {parameter.kind for parameter in source.parameters}
-    return len(source.parameters) == len(entry.types) or "value" not in kinds
-
-
-def _described(entry: PtxEntry, source: KernelSignature) -> KernelSignature:
-    """The signature that rustdoc shows, with the PTX's types for the values that it tells no size of."""
-    # rustc passes a slice as one parameter, cuda-oxide as two.
-    apart = replace(source, parameters=tuple(map(taken_apart, source.parameters)))
-    if apart.abi_bytes == entry.abi_bytes:
-        source = apart
-    sizes = tuple(
-        known or actual for known, actual in itertools.zip_longest(source.abi_bytes, entry.abi_bytes)
-    )
-    if sizes != entry.abi_bytes:
-        shown = ", ".join(f"{parameter.name}: {parameter.rust_type}" for parameter in source.parameters)
-        raise SignatureError(
-            f"rustdoc shows the parameters ({shown}) of {shown_bytes(source.abi_bytes)} bytes, "
-            f"but those in the PTX take {shown_bytes(entry.abi_bytes)}",
-            where=f"kernel '{entry.name}'",
-            hint="give the function the same parameters under cfg(doc) and cfg(not(doc))",
-        )
-    parameters = tuple(
-        read_parameter(entry, index, parameter) if parameter.kind == "value" else parameter
-        for index, parameter in enumerate(source.parameters)
-    )
-    return replace(source, parameters=parameters, launch_bounds=entry.launch_bounds)
-
-
-def taken_apart(parameter: Parameter) -> Parameter:
-    """A parameter of rustdoc's as cuda-oxide and `#[kernel]` pass it: a slice as pointer and length."""
-    return replace(parameter, kind="slice") if parameter.kind == "whole_slice" else parameter
 
 
 def read_parameter(entry: PtxEntry, index: int, described: Parameter | None = None) -> Parameter:
@@ -354,16 +219,3 @@ def read_parameter(entry: PtxEntry, index: int, described: Parameter | None = No
         )
     scalar = _RUST_SCALARS[ptx_type]
     return Parameter(name, "scalar", scalar, rust_type=rust_type or scalar)
-
-
-def _declaration(marker: str, symbols: Mapping[str, ConstantSymbol]) -> str:
-    """What stands for a marker in the finished text."""
-    return symbols[marker].declaration if marker in symbols else ""
-
-
-def _with_directives(text: str, promises: Mapping[str, str]) -> str:
-    def bounded(match: re.Match[str]) -> str:
-        directives = promises.get(match["name"])
-        return match[0].removesuffix("{").rstrip() + f"\n{directives}{{" if directives else match[0]
-
-    return _ENTRY.sub(bounded, text)

@@ -24,11 +24,12 @@ class PtxOutline:
     kernels: tuple[str, ...]
 
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-_VERSION = re.compile(r"^\s*\.version\s+(\d{1,3}\.\d{1,3})\b", re.MULTILINE)
-_TARGET = re.compile(r"^\s*\.target\s+sm_(\d{2,3})([af]?)\b", re.MULTILINE)
-# What follows the name and its parameters; a `;` ends a mere declaration.
-_ENTRY = re.compile(r"\.entry\s+([\w$%]+)\s*(?:\([^)]*\))?[^;{]*([;{])")
+# Strings in PTX know no escapes; a comment that does not end goes on to the end of the text.
+_COMMENT = re.compile(r'("[^"\n]*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_VERSION = re.compile(r"^[ \t]*\.version\s+([0-9]{1,3}\.[0-9]{1,3})\b", re.MULTILINE)
+_TARGET = re.compile(r"^[ \t]*\.target\s+sm_([0-9]{2,3})([af]?)\b", re.MULTILINE)
+# A kernel's name, and what ends the head of a definition or a mere declaration.
+_HEAD = re.compile(r"\.entry\s+(?P<name>[\w$%]+)|[;{]")
 
 
 def read(data: bytes) -> PtxOutline:
@@ -37,10 +38,29 @@ def read(data: bytes) -> PtxOutline:
     Raises:
         FormatError: There is no version or no target.
     """
-    text = _COMMENT.sub(" ", data.rstrip(b"\0").decode("utf-8", "replace"))
+    text = without_comments(data.rstrip(b"\0").decode("utf-8", "replace"))
     version, target = _VERSION.search(text), _TARGET.search(text)
     if not version or not target:
         raise FormatError("the PTX names no version or no target")
     number = int(target[1])
-    kernels = dict.fromkeys(name for name, end in _ENTRY.findall(text) if end == "{")
-    return PtxOutline(version[1], Capability(number // 10, number % 10, target[2]), tuple(kernels))
+    return PtxOutline(version[1], Capability(number // 10, number % 10, target[2]), _defined(text))
+
+
+def kernels(text: str) -> tuple[str, ...]:
+    """Names of the kernels that a PTX text defines, in order."""
+    return _defined(without_comments(text))
+
+
+def without_comments(text: str) -> str:
+    """PTX with a space in place of each comment."""
+    return _COMMENT.sub(lambda match: match[1] or " ", text)
+
+
+def _defined(text: str) -> tuple[str, ...]:
+    """The kernels that have a body, by one look at each character."""
+    name, found = "", dict[str, None]()
+    for match in _HEAD.finditer(text):
+        if name and match[0] == "{":
+            found[name] = None
+        name = match["name"] or ""
+    return tuple(found)

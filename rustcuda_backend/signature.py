@@ -28,7 +28,7 @@ _FORMS = (
     (re.compile(r"\*mut (\w+)"), "pointer", True),
     (re.compile(r"&(\w+)"), "pointer", False),
     (re.compile(r"&mut (\w+)"), "pointer", True),
-    (re.compile(r"\[(\w+); [1-9]\d*\]"), "array", False),
+    (re.compile(r"\[(\w+); [1-9]\d{0,8}\]"), "array", False),
     (re.compile(r"(\w+)"), "scalar", False),
 )
 
@@ -147,6 +147,7 @@ def parse_record(data: bytes) -> KernelSignature:
     """Reads the record that `#[kernel]` leaves in the PTX.
 
     Raises:
+        LookupError, ValueError: A damaged record.
         SignatureError: A record of another version, or a parameter that cannot be passed.
     """
     lines = records.lines(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from rustcuda_backend.scalars import SCALAR_BYTES, SCALAR_FORMATS
 _DOC = r"(?:\x1d(?P<doc>[^\x1d]*)\x1d)?"
 _HEAD = re.compile(rf"{_DOC}(?P<name>\w+)\{{")
 _FIELD = re.compile(rf"{_DOC}(?P<name>\w+): ")
-_SCALAR = re.compile(r"\[(\w+); ([1-9]\d*)\]|(\w+)")
+_SCALAR = re.compile(r"\[(\w+); ([1-9]\d{0,8})\]|(\w+)")
+# Structs in structs; each level is a call of Python's.
+_DEEPEST = 100
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,12 @@ class Struct:
     fields: tuple[StructField, ...]
     doc: str = dataclasses.field(default="", compare=False)
 
-    @property
+    @functools.cached_property
     def alignment(self) -> int:
         """In bytes."""
         return max(field.alignment for field in self.fields)
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """In bytes, with the padding at its end."""
         return sum(padding + field.size for padding, field in self._laid_out()) + self._end
@@ -126,20 +129,20 @@ def parse(text: str) -> Struct | None:
     """
     if not _HEAD.match(text):
         return None
-    struct, end = _struct(text, 0)
+    struct, end = _struct(text, 0, 1)
     if end != len(text):
         raise _unreadable(text)
     return struct
 
 
-def _struct(text: str, start: int) -> tuple[Struct, int]:
+def _struct(text: str, start: int, depth: int) -> tuple[Struct, int]:
     head = _HEAD.match(text, start)
-    if not head:
+    if not head or depth > _DEEPEST:
         raise _unreadable(text)
     fields = []
     end = head.end()
     while True:
-        found, end = _field(text, end)
+        found, end = _field(text, end, depth)
         fields.append(found)
         if text.startswith(", ", end):
             end += 2
@@ -149,12 +152,12 @@ def _struct(text: str, start: int) -> tuple[Struct, int]:
             raise _unreadable(text)
 
 
-def _field(text: str, start: int) -> tuple[StructField, int]:
+def _field(text: str, start: int, depth: int) -> tuple[StructField, int]:
     named = _FIELD.match(text, start)
     if not named:
         raise _unreadable(text)
     if _HEAD.match(text, named.end()):
-        struct, end = _struct(text, named.end())
+        struct, end = _struct(text, named.end(), depth + 1)
         return StructField(named["name"], struct=struct, doc=_doc(named)), end
     scalar = _SCALAR.match(text, named.end())
     if not scalar or (scalar[1] or scalar[3]) not in SCALAR_BYTES:

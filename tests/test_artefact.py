@@ -17,7 +17,8 @@ from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 
 import rustcuda_backend as backend
 from rustcuda_backend import containers, elf, elf_reader, fatbin, oxart, pipeline, process
-from rustcuda_backend.capability import KNOWN, parse_list
+from rustcuda_backend.artefact import Embedded, EmbeddedPtx
+from rustcuda_backend.capability import KNOWN, Capability, all_cfg_values, parse_list
 from rustcuda_backend.cli import main
 from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.errors import CapabilityError, CompileError, FormatError, RustcudaError, SettingsError
@@ -55,10 +56,14 @@ def make(make_project: MakeProject, host: Host):
     return do
 
 
-def of(*codes: bytes, name: str = "some-package", **fields: object) -> Blob:
-    """A blob with these texts of PTX."""
-    payloads = tuple((PTX_KIND, f"{number}.ptx", code) for number, code in enumerate(codes))
-    return Blob(name, payloads=payloads, **fields)
+def of(code: bytes, *, name: str = "some-package", **fields: object) -> Blob:
+    """A blob with a text of PTX, which says of it what is right unless it is told otherwise."""
+    target = re.search(rb"\.target (\w+)", code)
+    right = {
+        "target": target[1].decode() if target else "sm_80",
+        "entries": tuple((1, kernel.decode(), None) for kernel in re.findall(rb"\.entry (\w+)", code)),
+    }
+    return Blob(name, payloads=((PTX_KIND, "0.ptx", code),), **{**right, **fields})
 
 
 def build(project: Path, capabilities: str = "8.0", report: Report | None = None, **config: str) -> Kernels:
@@ -111,16 +116,42 @@ def test_the_module(make) -> None:
 def test_the_nearest_of_several(make, capability: str, chosen: str) -> None:
     targets = {"sm_80": "7.0", "sm_90": "7.8", "sm_90a": "8.0", "sm_100f": "8.8"}
     bundles = [
-        of(ptx(target, version=version, kernel=target.replace("sm_", "a")), target=target)
+        of(ptx(target, version=version, kernel=target.replace("sm_", "a")))
         for target, version in targets.items()
     ]
     kernels = build(make(*bundles), capability)
     assert re.findall(r"^(a\w+): ", kernels.loader.stub, re.MULTILINE) == [chosen]
 
 
+def every_capability() -> list[Capability]:
+    return [parse_list(value)[0] for value in all_cfg_values()]
+
+
+@pytest.mark.parametrize("wanted", every_capability(), ids=str)
+def test_ptx_for_just_this_capability_comes_first(wanted: Capability) -> None:
+    found = tuple(EmbeddedPtx(each, "") for each in every_capability())
+    assert Embedded(Path("a.so"), "p", found, "").best_for(wanted).capability == wanted
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        ("10.0", "10.0"), ("10.0f", "10.0f"), ("10.0a", "10.0a"), ("10.3a", "10.0f"), ("10.3f", "10.0f"),
+        ("10.3", "10.0"), ("10.1", "10.0"), ("10.1a", "10.0"), ("10.1f", "10.0"), ("11.0a", "10.0"),
+        ("12.1f", "12.0f"), ("12.1a", "12.0f"), ("12.1", "10.0"), ("12.0a", "12.0f"), ("9.0a", "8.0"),
+    ],
+)  # fmt: skip
+def test_ptx_of_a_family_serves_its_members_alone(wanted: str, chosen: str) -> None:
+    found = tuple(EmbeddedPtx(each, "") for each in parse_list("8.0 10.0 10.0a 10.0f 12.0f"))
+    (capability,) = parse_list(wanted)
+    assert Embedded(Path("a.so"), "p", found, "").best_for(capability).capability.name == chosen
+
+
 @pytest.mark.parametrize(
     ("target", "version", "capability"),
     [
+        ("sm_100f", "8.8", "10.1f"),
+        ("sm_100f", "8.8", "10.1a"),
         ("sm_90", "7.8", "8.9"),
         ("sm_90a", "8.0", "9.0"),
         ("sm_90a", "8.0", "10.0"),
@@ -248,9 +279,52 @@ def test_other_code_beside_ptx_is_passed_over(make) -> None:
     assert images(build(make(Blob(payloads=payloads)))) == ["sass 8.0"]
 
 
+@pytest.mark.parametrize("others", [[NVVM_KIND], [CUBIN_KIND, LTO_KIND], []])
+def test_bundles_of_other_code_beside_one_of_ptx_are_passed_over(make, others: list[int]) -> None:
+    """Whatever they are for, and whichever comes first."""
+    payloads = tuple((kind, "file", b"code") for kind in others)
+    other = Blob(target="sm_90", payloads=payloads, entries=((1, "elsewhere", None),))
+    for blobs in ((Blob(), other), (other, Blob())):
+        assert images(build(make(*blobs))) == ["sass 8.0"]
+
+
+@pytest.mark.parametrize(
+    ("target", "named"), [("sm_90", "sm_80"), ("sm_100", "sm_100a"), ("sm_90a", "sm_90"), ("none", "sm_80")]
+)
+def test_a_target_that_the_ptx_contradicts(make, target: str, named: str) -> None:
+    project = make(of(ptx(named), target=target))
+    error = refused(project)
+    assert error.what == f"the bundle is for {target} by its own word, but its PTX is for {named}"
+    assert error.where == f"{project / LIBRARY}, bundle some-package"
+
+
+def test_both_spellings_of_a_target(make) -> None:
+    assert images(build(make(of(ptx(), target="compute_80")))) == ["sass 8.0"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        (["store", "gone"], "lacks kernels that its bundle lists: gone"),
+        (["gone"], "has kernels that its bundle does not list: store"),
+        (["store"], ""),
+        ([], ""),
+    ],
+)
+def test_kernels_that_the_ptx_contradicts(make, capsys, entries: list[str], said: str) -> None:
+    listed = (*((1, name, None) for name in entries), (2, "inlined", None))
+    assert images(build(make(of(ptx(), entries=listed)))) == ["sass 8.0"]
+    warnings = capsys.readouterr().err
+    assert ("its bundle" in warnings) == bool(said)
+    assert f"warning: the PTX of the package 'some-package' for sm_80 {said}" in warnings or not said
+
+
 @pytest.mark.parametrize(
     ("code", "what"),
     [
+        (ptx("sm_"), "the PTX is for no GPU: its .target is 'sm_'"),
+        (ptx("compute_80"), "the PTX is for no GPU: its .target is 'compute_80'"),
+        (ptx().replace(b".u32 store_param_2", b".pred store_param_2"), "cannot read the PTX parameter"),
         (b"no PTX", "the compiler's output is not PTX: it has no .version and .target"),
         (ptx("sm_999"), "'sm_999' is not a capability"),
         (ptx().replace(b".param .u64 store_param_1", b".param .nothing"), "cannot read the PTX parameter"),

@@ -10,6 +10,7 @@ import pytest
 from cuda_wheels import KERNELS, cuobjdump, ptx, wheel_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oxart_blobs import CUBIN_KIND, LTO_KIND, NVVM_KIND, PTX, PTX_KIND, Blob, Host
 from wheels_by_hand import ONE_KERNEL, OTHER, SAXPY, fatbin_of, loader_of, module_files, record_of, wheel
 
 from rustcuda_backend import process
@@ -17,6 +18,7 @@ from rustcuda_backend.check import check_wheel
 from rustcuda_backend.cli import main
 from rustcuda_backend.errors import FormatError
 from rustcuda_backend.signature import KernelSignature, Parameter
+from rustcuda_backend.stripping import strip
 
 FATBIN = "pkg/kernels_cuda.fatbin"
 LOADER = "pkg/kernels_cuda.py"
@@ -244,6 +246,67 @@ class TestFiles:
 def cubin_of(fatbin):
     begin = fatbin.index(b"\x7fELF")
     return fatbin[begin:]
+
+
+class TestEmbedded:
+    """What cuda-oxide has left in libraries."""
+
+    STRIP = (
+        "which is compiled on the user's machine when the library loads it; to strip it, name the library in "
+        "[tool.rustcuda] kernels, or run objcopy --remove-section=.oxart on it before it is packed"
+    )
+
+    @pytest.fixture
+    def host(self, tmp_path):
+        (tmp_path / "host").mkdir()
+        return Host(tmp_path / "host")
+
+    @staticmethod
+    def found(tmp_path, files, library):
+        return findings(tmp_path, {**files, "pkg/_native.so": library.read_bytes()})
+
+    @pytest.mark.parametrize(
+        ("kinds", "named"),
+        [
+            ([PTX_KIND], "PTX"),
+            ([NVVM_KIND, CUBIN_KIND, PTX_KIND], "NVVM IR and PTX"),
+            ([LTO_KIND], "LTO-IR"),
+        ],
+    )
+    def test_code_that_is_compiled_at_load(self, tmp_path, files, host, kinds, named):
+        payloads = tuple((kind, "file", PTX) for kind in kinds)
+        library = host.library("l.so", host.object_file("o0", Blob(payloads=payloads).data()))
+        assert self.found(tmp_path, files, library) == [
+            f"pkg/_native.so: it keeps {named} that cuda-oxide embedded for some-package, {self.STRIP}"
+        ]
+
+    def test_several_packages(self, tmp_path, files, host):
+        objects = [host.object_file(f"o{number}", Blob(name).data()) for number, name in enumerate("aba")]
+        (line,) = self.found(tmp_path, files, host.library("l.so", *objects))
+        assert "it keeps PTX that cuda-oxide embedded for a and b, which" in line
+
+    def test_machine_code_is_no_finding(self, tmp_path, files, host):
+        blob = Blob(payloads=((CUBIN_KIND, "file", b"code"),)).data()
+        assert self.found(tmp_path, files, host.library("l.so", host.object_file("o0", blob))) == []
+
+    def test_both_ways_to_strip(self, tmp_path, files, host):
+        library = host.library("l.so", host.object_file("o0", Blob().data()))
+        removed = library.with_name("removed.so")
+        argv = ["objcopy", "--remove-section=.oxart", library, removed]
+        assert process.run(argv).ok
+        assert strip(library)
+        assert self.found(tmp_path, files, library) == self.found(tmp_path, files, removed) == []
+
+    def test_damage(self, tmp_path, files, host):
+        library = host.library("l.so", host.object_file("o0", Blob().but(version=9)))
+        (line,) = self.found(tmp_path, files, library)
+        assert line.startswith(
+            "pkg/_native.so: what cuda-oxide has embedded in it cannot be read: the bundle has the unknown "
+        )
+
+    def test_other_libraries_need_not_be_understood(self, tmp_path, files):
+        for data in (b"\x7fELF\2\1" + b"\xff" * 100, b"OXIDEART", b"\x7fELF\1\1 OXIDEART"):
+            assert findings(tmp_path, {**files, "pkg/_native.so": data}) == []
 
 
 class TestPrivatePaths:

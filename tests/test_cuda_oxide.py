@@ -23,6 +23,7 @@ from rustcuda_backend.compilers import cuda_oxide
 from rustcuda_backend.errors import (
     CapabilityError,
     CompileError,
+    FormatError,
     RustcudaError,
     SettingsError,
     SignatureError,
@@ -386,6 +387,14 @@ def test_lost_or_strange_ptx_is_made_anew(directory: Path, stand_in: StandIn, lo
         (folder / lost).unlink()
     assert build(directory, stand_in) == first
     assert len(stand_in.calls) == 3, "once to see that it is fresh, once to compile"
+
+
+@pytest.mark.parametrize("target", ["sm_", "compute_80"])
+def test_ptx_for_no_gpu_is_an_error(directory: Path, stand_in: StandIn, target: str) -> None:
+    stand_in.writes("sm_80", ptx("sm_80", ADD).replace(".target sm_80", f".target {target}"))
+    assert failing(directory, stand_in, FormatError).what == (
+        f"the PTX is for no GPU: its .target is '{target}'"
+    )
 
 
 def test_stale_ptx_is_never_taken(directory: Path, stand_in: StandIn) -> None:

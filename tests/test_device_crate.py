@@ -12,8 +12,9 @@ import pytest
 from rustcuda_backend import cuda, launch_bounds, process
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
+from rustcuda_backend.finishing import finish
 from rustcuda_backend.process import Finished
-from rustcuda_backend.ptx import PtxModule, finish
+from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
 from rustcuda_backend.signature import KernelSignature, parse_type
 from rustcuda_backend.sysroot import clean_environment

@@ -5,8 +5,9 @@ import pytest
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.errors import FormatError, SignatureError
+from rustcuda_backend.finishing import finish
 from rustcuda_backend.launch_bounds import without_room
-from rustcuda_backend.ptx import PtxEntry, finish, is_whole, parse_entries
+from rustcuda_backend.ptx import PtxEntry, is_whole, parse_entries
 from rustcuda_backend.signature import KernelSignature, Parameter, parse_type
 
 HOPPER = Capability(9, 0)
@@ -73,10 +74,17 @@ def test_a_declaration_is_no_kernel() -> None:
     assert parse_entries(".visible .entry later(\n\t.param .u32 later_param_0\n)\n;\n") == ()
 
 
-def test_an_unreadable_parameter_list_names_kernel_and_parameter() -> None:
+@pytest.mark.parametrize("parameter", [".v2 .f32", ".pred", ".texref", ".f33", "", ".align 9999999999 .b8"])
+def test_an_unreadable_parameter_list_names_kernel_and_parameter(parameter: str) -> None:
     with pytest.raises(FormatError, match="cannot read the PTX parameter") as raised:
-        parse_entries(entry("odd", ".v2 .f32"))
+        parse_entries(entry("odd", parameter))
     assert raised.value.where == "kernel 'odd'"
+
+
+def test_an_array_has_the_size_of_its_elements() -> None:
+    text = entry("k", ".align 8 .b64", ".b8", ".f16x2").replace("param_0", "param_0[3]")
+    (found,) = parse_entries(text.replace("param_1", "param_1[3]"))
+    assert (found.abi_bytes, found.types) == ((24, 3, 4), ("b64[]", "b8[]", "f16x2"))
 
 
 def test_text_that_needs_nothing_passes_unchanged() -> None:
@@ -329,6 +337,12 @@ def test_constants_are_declared_and_described() -> None:
 def test_another_target_is_named_with_the_one_wanted() -> None:
     with pytest.raises(FormatError, match=r"for sm_90, but the pass is for sm_90a"):
         finish(HEADER + SAXPY, Capability(9, 0, "a"))
+
+
+@pytest.mark.parametrize("target", ["sm_", "sm_9", "sm_9000", "sm_90b", "sm_f", "compute_80", "f", "_"])
+def test_a_target_that_is_no_gpu_is_named(target: str) -> None:
+    with pytest.raises(FormatError, match=f"the PTX is for no GPU: its .target is '{target}'"):
+        finish(HEADER.replace("sm_90", target) + SAXPY, HOPPER)
 
 
 @pytest.mark.parametrize("text", ["", ".target sm_90\n", ".version 8.0\n"])

@@ -129,6 +129,21 @@ def test_a_damaged_spelling(text: str) -> None:
         structs.parse(text)
 
 
+def nested(depth: int) -> str:
+    """A struct in a struct in a struct."""
+    return "A{b: u8, a: " * (depth - 1) + "A{a: u16}" + "}" * (depth - 1)
+
+
+def test_structs_in_structs_are_read_to_a_bounded_depth() -> None:
+    """Each level is looked at once: twice would take longer than anybody waits."""
+    found = structs.parse(nested(100))
+    assert found
+    assert (found.size, found.alignment, packing.calcsize(f"<{found.format}")) == (200, 2, 200)
+    for depth in (101, 100_000):
+        with pytest.raises(SignatureError, match="spells a struct that cannot be read"):
+            structs.parse(nested(depth))
+
+
 @pytest.fixture
 def loaded(make_loader: Any) -> Loaded:
     result: Loaded = make_loader(content(TAKES), kernels={"takes": TAKES.abi_bytes})

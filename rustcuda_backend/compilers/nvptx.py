@@ -11,7 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import cargo_failure, compatible, dep_info, device_library, process, ptx, rustdoc
+from rustcuda_backend import (
+    cargo_failure,
+    compatible,
+    dep_info,
+    device_library,
+    finishing,
+    process,
+    ptx,
+    rustdoc,
+)
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Pass, cargo_pass, copy_host_part, lacks_host_part
 from rustcuda_backend.compilers.cargo_pass import CargoPass, Message
@@ -19,7 +28,7 @@ from rustcuda_backend.crate import Crate
 from rustcuda_backend.device_crates import make_ignored
 from rustcuda_backend.device_library import DeviceLibrary
 from rustcuda_backend.errors import CompileError
-from rustcuda_backend.ptx import RECORD_PREFIX, PtxModule
+from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import CRATE_FEATURES, TARGET, RustToolchain
 from rustcuda_backend.settings import Settings
@@ -94,8 +103,8 @@ class NvptxCompiler:
         if raw is None:
             raise _no_ptx(compiled)
         self._warn_of_left_out_kernels(artifacts, raw)
-        described = self._describe(build_pass, compiled) if ptx.has_plain_kernels(raw) else {}
-        module = ptx.finish(raw, build_pass.capability, described)
+        described = self._describe(build_pass, compiled) if finishing.has_plain_kernels(raw) else {}
+        module = finishing.finish(raw, build_pass.capability, described)
         if module.unlaunchable:
             names = ", ".join(module.unlaunchable)
             self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
@@ -315,7 +324,7 @@ def _files(artifact: Message) -> list[Path]:
 def _recorded_kernels(artifact: Message) -> list[str]:
     """The kernels that `#[kernel]` has recorded in a dependency, whose metadata holds their names."""
     metadata = (file for file in _files(artifact) if file.suffix == ".rmeta")
-    pattern = rf"{RECORD_PREFIX}(\w+)".encode("ascii")
+    pattern = rf"{finishing.RECORD_PREFIX}(\w+)".encode("ascii")
     found = (match.decode() for file in metadata for match in re.findall(pattern, file.read_bytes()))
     return list(dict.fromkeys(found))
 
