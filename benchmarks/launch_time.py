@@ -2,7 +2,8 @@
 
 Everybody launches a kernel of four parameters (n: u32, x: *const f32, y: *mut f32, eps: f32) with the same
 torch tensors on torch's current stream, taking turns within one run. Needs a GPU, torch and a C compiler; who
-is not installed is left out. Nothing of Rust is needed: the kernel is PTX, compiled by the driver.
+is not installed is left out (ours in C: `pip install ./launcher`). Nothing of Rust is needed: the kernel is
+PTX, compiled by the driver.
 
     python benchmarks/launch_time.py [--rounds 41] [--launches 300]
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import array
 import ctypes
-import importlib
+import importlib.util
 import os
 import shutil
 import statistics
@@ -365,7 +366,7 @@ def measure(running: dict[str, Contender], rounds: int, launches: int) -> dict[s
     return times
 
 
-def start_costs(bench: Bench) -> str:
+def start_costs(bench: Bench, launcher: str) -> str:
     """What importing a generated module costs, and its first launch beyond cuModuleLoadData."""
     code = """if True:
         import time, sys, torch
@@ -392,11 +393,12 @@ def start_costs(bench: Bench) -> str:
     for _ in range(9):
         command = [sys.executable, "-c", code, str(bench.folder)]
         environ = {**os.environ, "RUSTCUDA_DRIVER": "ctypes", "PYTHONDONTWRITEBYTECODE": ""}
+        environ["RUSTCUDA_LAUNCHER"] = launcher
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
         rows.append([float(word) for word in done.stdout.split()])
     imports, firsts = ([row[column] for row in rows[1:]] for column in range(2))
     return (
-        f"import {statistics.median(imports):.2f} ms, "
+        f"launching from {launcher}: import {statistics.median(imports):.2f} ms, "
         f"first launch {statistics.median(firsts):.2f} ms beyond cuModuleLoadData (medians of {len(imports)})"
     )
 
@@ -434,7 +436,8 @@ def main() -> None:
         print(f"microseconds a launch, {args.rounds} rounds of {args.launches}")
         print(table(found, times))
         print("by C: time by the C loop's in the same round, median")
-        print(start_costs(bench))
+        for launcher in ("python", "c") if importlib.util.find_spec("rustcuda_launch") else ("python",):
+            print(start_costs(bench, launcher))
 
 
 if __name__ == "__main__":
