@@ -18,7 +18,7 @@ from loaders import Loaded
 from oxide_stand_ins import SLICE, StandIn, entry, llvm, make_stand_in, ptx
 from projects import REPOSITORY
 
-from rustcuda_backend import fatbin, oxide_tools, pipeline
+from rustcuda_backend import fatbin, oxide_environ, oxide_tools, pipeline
 from rustcuda_backend.compilers import cuda_oxide
 from rustcuda_backend.errors import (
     CapabilityError,
@@ -626,7 +626,7 @@ def test_the_crate_on_the_page_is_built_by_stock_rustc_at_least(directory: Path)
 
 def test_the_page_names_what_decides() -> None:
     named = set(re.findall(r"CUDA_OXIDE_\w+", PAGE))
-    driver = {*cuda_oxide._DECIDING, *cuda_oxide._FINDING, "CUDA_OXIDE_TARGET", "CUDA_OXIDE_PTX_DIR"}
+    driver = {*oxide_environ.DECIDING, *oxide_environ.FINDING, "CUDA_OXIDE_TARGET", "CUDA_OXIDE_PTX_DIR"}
     assert driver <= named
     assert oxide_tools.INSTALL_HINT.splitlines()[:2] == [
         line.strip() for line in PAGE.splitlines() if line.startswith(("  cargo +nightly", "  cargo oxide"))

@@ -99,8 +99,8 @@ class NvptxCompiler:
         if module.unlaunchable:
             names = ", ".join(module.unlaunchable)
             self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
-        elif not module.signatures:
-            raise cargo_failure.no_kernels(self.crate, build_pass.capability)
+        if not module.signatures:
+            raise cargo_failure.no_kernels(self.crate, build_pass.capability, module.unlaunchable)
         return module
 
     def sources(self, build_pass: Pass) -> frozenset[Path]:
@@ -128,7 +128,7 @@ class NvptxCompiler:
         """Warns of kernels in dependencies that are not in the PTX: rustc links only named crates."""
         for artifact in artifacts:
             left_out = [name for name in _recorded_kernels(artifact) if f".entry {name}(" not in raw]
-            if left_out:
+            if left_out and not cargo_pass.is_beside(artifact, self.crate, self.settings):
                 crate = artifact["target"]["name"].replace("-", "_")
                 self.report.warn(
                     f"the dependency '{crate}' has kernels that are not in the wheel: {', '.join(left_out)}; "
