@@ -69,7 +69,8 @@ def find_llvm(toolchain: RustToolchain, environ: Mapping[str, str]) -> LlvmTools
     for llc, source in _llcs(folder, environ):
         version = _version(llc)
         if _major(version) < _MINIMUM_LLVM:
-            problems.append(f"{llc}: {f'LLVM {version}' if version else 'it does not say its version'}")
+            name = f"CUDA_OXIDE_LLC={llc}" if environ.get("CUDA_OXIDE_LLC") else str(llc)
+            problems.append(f"{name}: {f'LLVM {version}' if version else 'it does not say its version'}")
             continue
         found = {
             name: _matching(variable, name, llc, _major(version), folder, environ)

@@ -98,6 +98,18 @@ class TestBackend:
             oxide_tools.read_config(tmp_path)
         assert caught.value.where == str(tmp_path / oxide_tools.CONFIG)
 
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [(b"backend =\n", 1), (b"\n\n[env\n", 3), (b'backend = "a"\nbackend = "b"\n', 2), (b"# \xff\n", 0)],
+    )
+    def test_a_configuration_that_is_no_toml(self, tmp_path: Path, text: bytes, line: int) -> None:
+        (tmp_path / ".cargo").mkdir()
+        (tmp_path / oxide_tools.CONFIG).write_bytes(text)
+        with pytest.raises(ToolError, match="is not valid TOML") as caught:
+            find_backend(Settings(), tmp_path / "kernels", {})
+        assert caught.value.where == str(tmp_path / oxide_tools.CONFIG)
+        assert f"line {line}" in caught.value.what or not line
+
 
 class TestToolchain:
     def backend(self, stand_in: StandIn) -> Backend:
@@ -157,11 +169,34 @@ class TestToolchain:
         # The library knows better than the file.
         found = find_toolchain(self.backend(stand_in), "", tmp_path, {"PATH": path})
         assert found.sysroot == stand_in.root
+        # Also where rustup does not have what the file, or a variable, names.
+        program(tmp_path / "bin" / "rustup", "#!/bin/sh\necho not installed >&2\nexit 1\n")
+        for more in ({}, {"RUSTUP_TOOLCHAIN": "nightly-2"}):
+            found = find_toolchain(self.backend(stand_in), "", tmp_path, {"PATH": path, **more})
+            assert found.sysroot == stand_in.root
+        program(tmp_path / "bin" / "rustup", f"#!/bin/sh\necho '{other}'\n")
         # Where it does not, the file is somebody's choice.
         stand_in.backend.with_name("toolchain-fingerprint.txt").unlink()
         error = refused(self.backend(stand_in), tmp_path, {"PATH": path})
         assert "rust-toolchain" in error.where
         assert "does not have librustc_driver" in error.what
+
+    def test_rustups_own_come_before_path(self, stand_in: StandIn, tmp_path: Path) -> None:
+        # rustup's proxy on PATH obeys a rust-toolchain file, and may fetch what that names.
+        program(tmp_path / "bin" / "rustc", f"#!/bin/sh\ntouch '{tmp_path / 'asked'}'\nexit 1\n")
+        (tmp_path / ".rustup" / "toolchains").mkdir(parents=True)
+        (tmp_path / ".rustup" / "toolchains" / "nightly-1").symlink_to(stand_in.root)
+        environ = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)}
+        assert find_toolchain(self.backend(stand_in), "", tmp_path, environ).sysroot == stand_in.root
+        assert not (tmp_path / "asked").exists()
+
+    @pytest.mark.parametrize("date", ["2026-02-30", "9999-12-31", "0000-01-01", "soon", "2026-1-1"])
+    def test_a_note_with_an_impossible_date(self, stand_in: StandIn, tmp_path: Path, date: str) -> None:
+        note = stand_in.backend.with_name("toolchain-fingerprint.txt")
+        text = note.read_text(encoding="utf-8").replace("date: 2026-04-02", f"date: {date}")
+        note.write_text(text, encoding="utf-8")
+        error = refused(self.backend(stand_in), tmp_path, {"PATH": str(stand_in.root / "bin")})
+        assert error.hint.startswith("rebuild the library")
 
     def test_without_cargo(self, stand_in: StandIn, tmp_path: Path) -> None:
         (stand_in.root / "bin" / "cargo").unlink()
@@ -237,6 +272,23 @@ class TestLlvm:
         # No other than the named one, even where it does not fit.
         with pytest.raises(ToolError, match="one LLVM version"):
             find_llvm(bare, {**environ, "CUDA_OXIDE_OPT": str(self.folder(bare) / "opt")})
+        # One that is not there is called by its name.
+        for variable in ("CUDA_OXIDE_OPT", "CUDA_OXIDE_LLVM_LINK", "CUDA_OXIDE_LLC"):
+            gone = str(tmp_path / "gone")
+            with pytest.raises(ToolError) as caught:
+                find_llvm(bare, {**environ, variable: gone})
+            assert gone in caught.value.where
+            assert variable in caught.value.where
+
+    def test_those_that_are_named_as_path_has_them(self, bare: RustToolchain, tmp_path: Path) -> None:
+        llvm(tmp_path / "bin", "22.1.2", suffix="-22")
+        named = {
+            "CUDA_OXIDE_LLC": "llc-22",
+            "CUDA_OXIDE_OPT": "opt-22",
+            "CUDA_OXIDE_LLVM_LINK": "llvm-link-22",
+        }
+        found = find_llvm(bare, {"PATH": str(tmp_path / "bin"), **named})
+        assert [path.parent for path in (found.llc, found.opt, found.llvm_link)] == [tmp_path / "bin"] * 3
 
 
 def test_libdevice(stand_in: StandIn, tmp_path: Path) -> None:
