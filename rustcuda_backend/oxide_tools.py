@@ -147,8 +147,10 @@ def _config(file: Path) -> Config:
     own = ("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS")
     environ = {name: value for name, value in environ.items() if name not in own}
     for name in (*LLVM_VARIABLES, LIBDEVICE_VARIABLE):
-        if os.sep in environ.get(name, ""):
-            environ[name] = str(start / environ[name])
+        path = environ.get(name, "")
+        # A program without a folder is one on PATH.
+        if os.sep in path or (path and name == LIBDEVICE_VARIABLE):
+            environ[name] = str(start / path)
     return Config(start / backend if backend else None, tuple(flags), environ, file)
 
 

@@ -312,13 +312,13 @@ def test_tools_that_are_named_by_relative_paths(
 ) -> None:
     here = tmp_path / "here"
     llvm(here, "22.1.7")
-    (here / "libdevice.bc").write_bytes(b"BC")
+    (tmp_path / "libdevice.bc").write_bytes(b"BC")
     monkeypatch.chdir(tmp_path)
     named = {
         "CUDA_OXIDE_LLC": "here/llc",
         "CUDA_OXIDE_OPT": "./here/opt",
         "CUDA_OXIDE_LLVM_LINK": "here/llvm-link",
-        "CUDA_OXIDE_LIBDEVICE": "here/libdevice.bc",
+        "CUDA_OXIDE_LIBDEVICE": "libdevice.bc",
     }
     build(directory, stand_in, more=named)
     # The same from a file: from the folder that has `.cargo`, wherever the build is started.

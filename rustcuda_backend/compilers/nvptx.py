@@ -300,7 +300,11 @@ def _whole_text(compiled: Path) -> str | None:
 
 def _no_ptx(compiled: Path) -> CompileError:
     if not compiled.is_file():
-        return CompileError("rustc has left no PTX where it was looked for", where=str(compiled))
+        return CompileError(
+            "rustc has left no PTX where it was looked for",
+            where=str(compiled),
+            hint="if RUSTC_WRAPPER or cargo's configuration puts a cache before rustc, build without it",
+        )
     return CompileError(
         f"the PTX that rustc has written is cut off after {compiled.stat().st_size} bytes",
         where=str(compiled),
