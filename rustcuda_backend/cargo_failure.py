@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rustcuda_backend import machine
@@ -101,8 +102,15 @@ def of_pass(said: str, capability: Capability, crate: Crate, settings: Settings)
     )
 
 
-def no_kernels(crate: Crate, capability: Capability) -> CompileError:
-    """What to say of a crate that compiles to none."""
+def no_kernels(crate: Crate, capability: Capability, unlaunchable: Sequence[str] = ()) -> CompileError:
+    """What to say of a crate that compiles to none, or to none that Python can launch."""
+    if unlaunchable:
+        return CompileError(
+            f"the crate '{crate.package}' has no kernels that Python could launch, "
+            f"for the types of their parameters: {', '.join(unlaunchable)} (capability {capability.name})",
+            where=str(crate.directory / "Cargo.toml"),
+            hint="take numbers, arrays of numbers, pointers, and slices of numbers",
+        )
     return CompileError(
         f"the crate '{crate.package}' has no kernels (capability {capability.name})",
         where=str(crate.directory / "Cargo.toml"),
