@@ -219,8 +219,12 @@ def test_launch_bounds_reach_signature_and_ptx(
 
 
 @pytest.mark.parametrize(
-    ("capability", "blocks"), [("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("12.0", 6)]
-)
+    ("capability", "blocks"),
+    [
+        ("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("10.1", 6), ("10.3", 8), ("11.0", 6),
+        ("12.0", 6),
+    ],
+)  # fmt: skip
 def test_bounds_can_ask_for_all_room_of_a_capability(
     kernels: Kernels, snippet: Snippet, capability: str, blocks: int
 ) -> None:
