@@ -58,7 +58,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
     let function = function::parse(item)?;
     let arguments = arguments::of(arguments, &function)?;
     let mut expanded = match &function.generic {
-        None => entry(&function, &arguments, &function.name),
+        None => entry(&function, &arguments, &function.name)?,
         Some(generic) if arguments.types.is_empty() => {
             return Err(not_generic(generic.parameter.span()));
         }
@@ -107,7 +107,7 @@ fn instances(function: &Function, arguments: &Arguments, parameter: &Ident) -> R
             function,
             arguments,
             &Ident::new(&name, function.name.span()),
-        );
+        )?;
         let parts = [
             ("conditions", kept(function, |name| name == "cfg")),
             ("parameter", TokenTree::from(parameter.clone()).into()),
@@ -134,9 +134,10 @@ fn last_segment(rust_type: &[TokenTree]) -> Result<String> {
     }
 }
 
-fn entry(function: &Function, arguments: &Arguments, name: &Ident) -> TokenStream {
+fn entry(function: &Function, arguments: &Arguments, name: &Ident) -> Result<TokenStream> {
+    refuse_taken(name)?;
     let body = shared::rewrite(&function.body, &plain(name));
-    fill(
+    Ok(fill(
         ENTRY,
         &[
             (
@@ -159,7 +160,22 @@ fn entry(function: &Function, arguments: &Arguments, name: &Ident) -> TokenStrea
             ("body", TokenTree::from(body).into()),
             ("record", record(function, arguments, &plain(name))),
         ],
-    )
+    ))
+}
+
+/// Names that LLVM, ptxas, libdevice or the sysroot have: calls of theirs would be calls of the kernel, and
+/// the other way round. The build backend has the same list, for kernels without `#[kernel]`.
+fn refuse_taken(name: &Ident) -> Result<()> {
+    let taken = ["vprintf", "malloc", "free", "memcmp", "bcmp", "WARP_SZ"];
+    let text = plain(name);
+    if !text.starts_with("__") && !taken.contains(&text.as_str()) {
+        return Ok(());
+    }
+    let message = format!(
+        "CUDA or the compiler keeps the name `{text}` for itself; rename the kernel, e.g. to `{}_kernel`",
+        text.trim_matches('_')
+    );
+    Err(Error::new(name.span(), message))
 }
 
 fn kept(function: &Function, keep: fn(&str) -> bool) -> TokenStream {
