@@ -212,7 +212,9 @@ fn k(mut p: Params, y: *mut f32, q: inner::Inner) {
 def test_launch_bounds_reach_signature_and_ptx(
     kernels: Kernels, snippet: Snippet, attributes: str, bounds: tuple[int, int]
 ) -> None:
-    module = kernels.compile(snippet(f"const THREADS: usize = 256;\n{attributes}\nfn bounded() {{}}\n"))
+    items = f"const THREADS: usize = 256;\n{attributes}\npub fn bounded() {{ let _ = THREADS; }}\n"
+    source = f"pub mod m {{\n#![deny(warnings)]\nuse rustcuda_device::prelude::*;\n{items}}}\n"
+    module = kernels.compile(snippet(source))
     assert only(module).launch_bounds == bounds
     assert f".maxntid {bounds[0]}\n" in module.text
     assert (f".minnctapersm {bounds[1]}\n" in module.text) == (bounds[1] > 0)
@@ -829,6 +831,17 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ),
         ("#[kernel(block(32,\n0 - 1))]\nfn k() {}", 3, "block of kernel `k` has a negative number"),
         ("#[kernel]\n#[cluster_launch(-2)]\nfn k() {}", 3, "cluster of kernel `k` has a negative number"),
+        *(
+            (f"#[kernel]\n#[{attribute}({numbers})]\nfn k() {{}}", 3, f"{promise} of kernel `k` takes {whole}")
+            for attribute, promise in (("launch_bounds", "launch_bounds"), ("cluster_launch", "cluster"))
+            for numbers, whole in (
+                ("255.9", "whole numbers, not a `{float}`"),
+                ("true", "whole numbers, not a `bool`"),
+                ("'a', 1", "whole numbers, not a `char`"),
+                ("1, f32::MAX", "whole numbers, not a `f32`"),
+            )
+        ),
+        ("#[kernel(block(1,\n2.5))]\nfn k() {}", 3, "block of kernel `k` takes whole numbers"),
         ("#[launch_bounds(2)]\nfn k() {}", 2, "belongs on a function with #[kernel]"),
         ("#[cluster_launch(2)]\nfn k() {}", 2, "#[cluster_launch] belongs on a function with #[kernel]"),
         ("#[kernel(block(1, 2, 3, 4))]\nfn k() {}", 2, "take one to three numbers"),

@@ -1,14 +1,15 @@
 //! What `#[kernel]` becomes.
 
-use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro::{Ident, Span, TokenStream, TokenTree};
 
 use crate::arguments::{self, Arguments};
 use crate::error::{Error, Result};
 use crate::function::{self, Function, not_generic};
 use crate::parameter::{Parameter, plain};
+use crate::promises;
 use crate::record::Record;
 use crate::shared;
-use crate::template::{fill, respanned};
+use crate::template::fill;
 
 /// The inner function holds the author's signature and body; it disappears by inlining.
 const ENTRY: &str = r#"
@@ -258,17 +259,8 @@ fn parts(parameter: &Parameter) -> [(&'static str, TokenStream); 4] {
 fn record(function: &Function, arguments: &Arguments, name: &str) -> TokenStream {
     let mut record = Record::new("name", name);
     record.doc(&function.attributes);
-    let promises = [
-        ("launch_bounds", &arguments.launch_bounds, 2, "0"),
-        ("block", &arguments.block, 3, "1"),
-        ("cluster", &arguments.cluster, 3, "1"),
-    ];
-    for (line, expressions, count, rest) in promises {
-        if let Some(expressions) = expressions {
-            let expressions = expressions.iter().map(|of| not_negative(line, name, of));
-            record.numbers(line, padded(expressions.collect(), count, rest));
-        }
-    }
+    let mut checks = promises::write(&mut record, arguments, name);
+    checks.extend(function.parameters.iter().map(check));
     for parameter in &function.parameters {
         record.text(&format!("\x1eparameter\x1f{}\x1f", parameter.plain_name()));
         record.piece(
@@ -279,33 +271,6 @@ fn record(function: &Function, arguments: &Arguments, name: &str) -> TokenStream
     record.finish(
         &format!("__rustcuda_kernel_{name}"),
         kept(function, |name| name == "cfg"),
-        function.parameters.iter().map(check).collect(),
+        checks,
     )
-}
-
-/// The expression, refused where its value is negative: as a `u64` it would be a large number.
-fn not_negative(promise: &str, kernel: &str, expression: &TokenStream) -> TokenStream {
-    let message = format!("{promise} of kernel `{kernel}` has a negative number");
-    let message = TokenTree::from(Literal::string(&message)).into();
-    let check = fill("assert!(number >= 0, $message);", &[("message", message)]);
-    fill(
-        "{ let number = ($of) as i128; $check number }",
-        &[
-            ("of", expression.clone()),
-            ("check", respanned(check, first_span(expression))),
-        ],
-    )
-}
-
-/// Where tokens begin.
-fn first_span(tokens: &TokenStream) -> Span {
-    let first = tokens.clone().into_iter().next();
-    first.map_or(Span::call_site(), |token| token.span())
-}
-
-/// The expressions, with `rest` for those left out.
-fn padded(expressions: Vec<TokenStream>, count: usize, rest: &str) -> Vec<TokenStream> {
-    let mut padded = expressions;
-    padded.resize_with(count, || fill(rest, &[]));
-    padded
 }
