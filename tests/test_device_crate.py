@@ -171,6 +171,25 @@ pub unsafe fn everything(
     assert signature.abi_bytes[-2:] == (6, 12)
 
 
+def test_any_character_can_stand_in_a_doc_comment(kernels: Kernels, snippet: Snippet) -> None:
+    """The record's separators become spaces; the records stay readable."""
+    source = snippet("""
+/// a\x1eparameter\x1fx\x1ff32 \x00\x01\x7f ü
+#[doc = "b\\x1ec"]
+#[kernel]
+fn k(x: *mut f32) { unsafe { *x = TABLE.get()[0] } }
+
+/// \x1etype\x1ff32
+#[constant]
+static TABLE: ConstantMemory<[f32; 4]> = ConstantMemory::UNINIT;
+""")
+    module = kernels.compile(source)
+    assert only(module).doc == "a parameter x f32 \x00\x01\x7f ü\nb c"
+    assert only(module).parameters == parameters(x="*mut f32")
+    (constant,) = module.constants
+    assert (constant.doc, constant.rust_type) == ("type f32", "[f32; 4]")
+
+
 def test_a_struct_by_value(kernels: Kernels, snippet: Snippet) -> None:
     source = snippet("""
 mod inner {
@@ -807,6 +826,22 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel]\nextern "C" fn k() {}', 3, "a kernel cannot be `extern`"),
         ("#[kernel]\nstruct K;", 3, "#[kernel] goes on a function"),
         ("#[kernel] fn\nκ() {}", 3, "ASCII"),
+        ("#[constant] static\nκ: ConstantMemory<u8> = ConstantMemory::UNINIT;", 3, "rename the constant"),
+        *(
+            (f"{mark}\n#[{attribute}]\n{item}", 3, f"a {what} takes no #[{word}]: it is a symbol")
+            for attribute, word in (
+                ("no_mangle", "no_mangle"),
+                ("unsafe(no_mangle)", "no_mangle"),
+                ("test", "test"),
+                ('unsafe(export_name = "x")', "export_name"),
+                ('unsafe(link_section = ".x")', "link_section"),
+                ("cfg_attr(all(), unsafe(no_mangle))", "no_mangle"),
+            )
+            for mark, item, what in (
+                ("#[kernel]", "fn k() {}", "kernel"),
+                ("#[constant]", "static C: ConstantMemory<u8> = ConstantMemory::UNINIT;", "constant"),
+            )
+        ),
         ("#[kernel] fn\nvprintf() {}", 3, "rename the kernel, e.g. to `vprintf_kernel`"),
         ("#[kernel] fn\nmemcmp() {}", 3, "CUDA or the compiler keeps the name `memcmp` for itself"),
         ("#[kernel] fn\n__nv_expf() {}", 3, "rename the kernel, e.g. to `nv_expf_kernel`"),
@@ -832,7 +867,11 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ("#[kernel(block(32,\n0 - 1))]\nfn k() {}", 3, "block of kernel `k` has a negative number"),
         ("#[kernel]\n#[cluster_launch(-2)]\nfn k() {}", 3, "cluster of kernel `k` has a negative number"),
         *(
-            (f"#[kernel]\n#[{attribute}({numbers})]\nfn k() {{}}", 3, f"{promise} of kernel `k` takes {whole}")
+            (
+                f"#[kernel]\n#[{attribute}({numbers})]\nfn k() {{}}",
+                3,
+                f"{promise} of kernel `k` takes {whole}",
+            )
             for attribute, promise in (("launch_bounds", "launch_bounds"), ("cluster_launch", "cluster"))
             for numbers, whole in (
                 ("255.9", "whole numbers, not a `{float}`"),

@@ -93,7 +93,7 @@ impl Record {
                 && equals.as_char() == '='
             {
                 self.text(separator);
-                self.piece("Text($of)", expression.iter().cloned().collect());
+                self.piece("Doc($of)", expression.iter().cloned().collect());
                 separator = "\n";
             }
         }
