@@ -43,6 +43,14 @@ _REMEDIES = (
         "give every #[constant] a name of its own, also in other modules and crates: Python fills it by name",
     ),
     (
+        "`_` is not a valid name for this `const` item",
+        "move the kernel out of the impl or trait: it is a free function, whose name Python calls",
+    ),
+    (
+        "failed to load bitcode of module",
+        "rename functions with #[no_mangle] that are called memcmp, bcmp or __nv_*: the GPU's code has these",
+    ),
+    (
         'the extern "ptx-kernel" ABI is experimental',
         "begin the dependency that has kernels with\n#![no_std]\n#![feature(abi_ptx, asm_experimental_arch)]",
     ),

@@ -172,6 +172,25 @@ pub unsafe fn everything(
     assert signature.abi_bytes[-2:] == (6, 12)
 
 
+def test_any_character_can_stand_in_a_doc_comment(kernels: Kernels, snippet: Snippet) -> None:
+    """The record's separators become spaces; the records stay readable."""
+    source = snippet("""
+/// a\x1eparameter\x1fx\x1ff32 \x00\x01\x7f ü
+#[doc = "b\\x1ec"]
+#[kernel]
+fn k(x: *mut f32) { unsafe { *x = TABLE.get()[0] } }
+
+/// \x1etype\x1ff32
+#[constant]
+static TABLE: ConstantMemory<[f32; 4]> = ConstantMemory::UNINIT;
+""")
+    module = kernels.compile(source)
+    assert only(module).doc == "a parameter x f32 \x00\x01\x7f ü\nb c"
+    assert only(module).parameters == parameters(x="*mut f32")
+    (constant,) = module.constants
+    assert (constant.doc, constant.rust_type) == ("type f32", "[f32; 4]")
+
+
 def test_a_struct_by_value(kernels: Kernels, snippet: Snippet) -> None:
     source = snippet("""
 mod inner {
@@ -216,15 +235,21 @@ fn k(mut p: Params, y: *mut f32, q: inner::Inner) {
 def test_launch_bounds_reach_signature_and_ptx(
     kernels: Kernels, snippet: Snippet, attributes: str, bounds: tuple[int, int]
 ) -> None:
-    module = kernels.compile(snippet(f"const THREADS: usize = 256;\n{attributes}\nfn bounded() {{}}\n"))
+    items = f"const THREADS: usize = 256;\n{attributes}\npub fn bounded() {{ let _ = THREADS; }}\n"
+    source = f"pub mod m {{\n#![deny(warnings)]\nuse rustcuda_device::prelude::*;\n{items}}}\n"
+    module = kernels.compile(snippet(source))
     assert only(module).launch_bounds == bounds
     assert f".maxntid {bounds[0]}\n" in module.text
     assert (f".minnctapersm {bounds[1]}\n" in module.text) == (bounds[1] > 0)
 
 
 @pytest.mark.parametrize(
-    ("capability", "blocks"), [("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("12.0", 6)]
-)
+    ("capability", "blocks"),
+    [
+        ("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("10.1", 6), ("10.3", 8), ("11.0", 6),
+        ("12.0", 6),
+    ],
+)  # fmt: skip
 def test_bounds_can_ask_for_all_room_of_a_capability(
     kernels: Kernels, snippet: Snippet, capability: str, blocks: int
 ) -> None:
@@ -805,6 +830,26 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel]\nextern "C" fn k() {}', 3, "a kernel cannot be `extern`"),
         ("#[kernel]\nstruct K;", 3, "#[kernel] goes on a function"),
         ("#[kernel] fn\nκ() {}", 3, "ASCII"),
+        ("#[constant] static\nκ: ConstantMemory<u8> = ConstantMemory::UNINIT;", 3, "rename the constant"),
+        *(
+            (f"{mark}\n#[{attribute}]\n{item}", 3, f"a {what} takes no #[{word}]: it is a symbol")
+            for attribute, word in (
+                ("no_mangle", "no_mangle"),
+                ("unsafe(no_mangle)", "no_mangle"),
+                ("test", "test"),
+                ('unsafe(export_name = "x")', "export_name"),
+                ('unsafe(link_section = ".x")', "link_section"),
+                ("cfg_attr(all(), unsafe(no_mangle))", "no_mangle"),
+            )
+            for mark, item, what in (
+                ("#[kernel]", "fn k() {}", "kernel"),
+                ("#[constant]", "static C: ConstantMemory<u8> = ConstantMemory::UNINIT;", "constant"),
+            )
+        ),
+        ("#[kernel] fn\nvprintf() {}", 3, "rename the kernel, e.g. to `vprintf_kernel`"),
+        ("#[kernel] fn\nmemcmp() {}", 3, "CUDA or the compiler keeps the name `memcmp` for itself"),
+        ("#[kernel] fn\n__nv_expf() {}", 3, "rename the kernel, e.g. to `nv_expf_kernel`"),
+        ("#[kernel(f32)] fn\n__k<T>(x: *mut T) {}", 3, "keeps the name `__k_f32` for itself"),
         ("#[kernel] fn k\n<'a>(x: &'a [f32]) {}", 3, "over lifetimes neither"),
         ("struct S; impl S {\n#[kernel] fn k(&self) {} }", 3, "a kernel is a free function"),
         ("struct S; impl S {\n#[kernel] fn k(&'static mut self) {} }", 3, "a kernel is a free function"),
@@ -825,6 +870,21 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ),
         ("#[kernel(block(32,\n0 - 1))]\nfn k() {}", 3, "block of kernel `k` has a negative number"),
         ("#[kernel]\n#[cluster_launch(-2)]\nfn k() {}", 3, "cluster of kernel `k` has a negative number"),
+        *(
+            (
+                f"#[kernel]\n#[{attribute}({numbers})]\nfn k() {{}}",
+                3,
+                f"{promise} of kernel `k` takes {whole}",
+            )
+            for attribute, promise in (("launch_bounds", "launch_bounds"), ("cluster_launch", "cluster"))
+            for numbers, whole in (
+                ("255.9", "whole numbers, not a `{float}`"),
+                ("true", "whole numbers, not a `bool`"),
+                ("'a', 1", "whole numbers, not a `char`"),
+                ("1, f32::MAX", "whole numbers, not a `f32`"),
+            )
+        ),
+        ("#[kernel(block(1,\n2.5))]\nfn k() {}", 3, "block of kernel `k` takes whole numbers"),
         ("#[launch_bounds(2)]\nfn k() {}", 2, "belongs on a function with #[kernel]"),
         ("#[cluster_launch(2)]\nfn k() {}", 2, "#[cluster_launch] belongs on a function with #[kernel]"),
         ("#[kernel(block(1, 2, 3, 4))]\nfn k() {}", 2, "take one to three numbers"),

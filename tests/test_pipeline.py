@@ -592,6 +592,11 @@ def test_kernels_of_a_dependency_come_along_if_it_is_named_and_are_warned_of_oth
             }""",
             "take `*const T`",
         ),
+        (
+            DEVICE_KERNEL + "struct S;\nimpl S {\n#[kernel]\npub fn of_s(x: *mut u32) {}\n}\n",
+            "move the kernel out of the impl or trait",
+        ),
+        (DEVICE_KERNEL + PLAIN_KERNEL.replace("store", "memcmp"), "rename functions with #[no_mangle]"),
     ],
 )
 def test_what_compilers_say_in_riddles_gets_a_way_out(

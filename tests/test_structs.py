@@ -244,6 +244,14 @@ def test_wrong_fields(loaded: Loaded, values: Any, named: Any, message: str) -> 
         loaded.module.Inner(*values, **named)
 
 
+@pytest.mark.parametrize("own", ["_packed", "_values", "_place", "_converters", "_named", "self", "class"])
+def test_a_field_called_as_what_the_types_have_themselves(make_loader: Any, own: str) -> None:
+    module = make_loader(content(signature("k", f"p: P{{{own}: u8, b: u8}}"))).module
+    value = module.P(3, b=4)
+    assert getattr(value, f"{own}_") == 3
+    assert value == module.P(**{f"{own}_": 3, "b": 4}) == pickle.loads(pickle.dumps(value))  # noqa: S301
+
+
 def test_something_else_than_the_struct(loaded: Loaded) -> None:
     module = loaded.module
     inner = module.Inner(1, 1.0)
@@ -305,8 +313,8 @@ def test_the_stub_knows_right_structs_from_wrong_ones(tmp_path: Path) -> None:
     ("signatures", "message"),
     [
         (("k", "a: P{x: f32}", "b: P{x: f64}"), "two structs of different fields are called 'P'"),
-        (("P", "a: P{x: f32}"), "a kernel and a struct are both called 'P'"),
         (("k", "a: load{x: f32}"), "struct 'load' cannot be reached from Python"),
+        (("k", "a: f32{x: u8}"), "'f32' is a number's name"),
     ],
 )
 def test_names_that_structs_cannot_have(signatures: Any, message: str) -> None:

@@ -6,6 +6,9 @@ import keyword
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rustcuda_backend.loader.runtime.structs import _StructValue
+from rustcuda_backend.structs import StructField
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -13,7 +16,9 @@ if TYPE_CHECKING:
     from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.cuda_versions import CudaVersion
     from rustcuda_backend.signature import KernelSignature, Parameter
-    from rustcuda_backend.structs import Struct, StructField
+    from rustcuda_backend.structs import Struct
+
+_STRUCTS_OWN = ("self", *dir(_StructValue), *_StructValue.__annotations__)
 
 
 @dataclass(frozen=True)
@@ -105,11 +110,15 @@ def rust_type(parameter: Parameter) -> str:
 
 
 def python_names(parameters: Sequence[Parameter | StructField]) -> tuple[str, ...]:
-    """The parameters' names in Python: the Rust names, with `_` after those that Python keeps for itself."""
+    """The parameters' names in Python: the Rust names, with `_` after those that Python keeps for itself.
+
+    So do the types of structs with what they have beside their fields.
+    """
     names: list[str] = []
     for parameter in parameters:
         name = parameter.name.removeprefix("r#")
-        while keyword.iskeyword(name) or name == "self" or name in names:
+        own = _STRUCTS_OWN if isinstance(parameter, StructField) else ("self",)
+        while keyword.iskeyword(name) or name in own or name in names:
             name += "_"
         names.append(name)
     return tuple(names)

@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
+# How the names of the kernels' own types begin.
+LAUNCH_PREFIX = "_Launch_"
+
+STUB_IMPORTS = """\
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeAlias, TypeVar
+"""
+
 # The stub's own names, beside the exceptions' and `load`.
 STUB_TYPES = '''\
 class _Tensor(Protocol):
@@ -147,8 +155,7 @@ def stub(content: LoaderContent) -> str:
     """The stub's text, but for its header."""
     parts = [
         docstring(module_doc(content), ""),
-        "\nfrom collections.abc import Callable, Mapping, Sequence\n",
-        "from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeAlias, TypeVar\n\n",
+        f"\n{STUB_IMPORTS}\n",
         STUB_TYPES,
         "\n",
         _exceptions(),
@@ -192,7 +199,7 @@ def _kernel_stub(signature: KernelSignature) -> str:
         )
     )
     text = rust_text(signature) + (f"\n\n{signature.doc}" if signature.doc else "")
-    launcher = f"_Launch_{name}"
+    launcher = f"{LAUNCH_PREFIX}{name}"
     return (
         f"class {launcher}(Protocol):\n{docstring(text, '    ')}\n"
         f"    def __call__(self{takes}) -> None:\n{docstring(text, '        ')}        ...\n\n"

@@ -10,6 +10,7 @@ mod expand;
 mod function;
 mod kernel_struct;
 mod parameter;
+mod promises;
 mod record;
 mod shared;
 mod template;
