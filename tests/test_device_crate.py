@@ -383,6 +383,17 @@ fn old() {}
     assert only(kernels.compile(source, Capability(8, 0))).name == "old"
 
 
+def test_an_atomic_static_is_global_memory(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+use rustcuda_device::atomic::{AtomicOrdering, DeviceAtomicU32};
+static COUNT: DeviceAtomicU32 = unsafe { DeviceAtomicU32::new(7) };
+#[kernel] unsafe fn count(x: *mut u32) { unsafe { *x = COUNT.fetch_add(1, AtomicOrdering::Relaxed) } }
+""")
+    module = kernels.compile(source)
+    assert re.search(r"^\.global \.align 4 \.b8 \w+COUNT\[4\] = \{7\};$", module.text, re.MULTILINE)
+    assert "atom.relaxed.gpu.global.add.u32" in body(module, "count")
+
+
 def test_bulk_copies_arrive_in_shared_memory(
     kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path
 ) -> None:
@@ -766,8 +777,15 @@ def test_two_threads_never_get_one_element(kernels: Kernels, snippet: Snippet, s
             "a tile has at most 32768 elements",
         ),
         (
-            "use rustcuda_device::atomic::*;\nstatic CELL: BlockAtomicU32 = BlockAtomicU32::new(0);",
+            "use rustcuda_device::atomic::*;\nstatic CELL: BlockAtomicU32 = unsafe { Atomic::new(0) };",
             "cannot be shared between threads safely",
+        ),
+        *(
+            (
+                f"use rustcuda_device::atomic::*;\nfn local() {{ {atomic}::new(Default::default()); }}",
+                "Atomic::<T, S>::new` is unsafe and requires unsafe block",
+            )
+            for atomic in ("BlockAtomicU32", "DeviceAtomicF64", "SystemAtomicF16x2")
         ),
         *(
             (
