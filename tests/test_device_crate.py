@@ -337,6 +337,35 @@ unsafe fn warps(y: *mut u64, z: *mut f64) {
     assert text.count("shfl.sync.bfly") == 1 + 10 + 5
 
 
+HALVES = {"f16": "f16", "bf16": "bf16", "f16x2": "F16x2", "bf16x2": "Bf16x2"}
+
+
+@pytest.mark.parametrize("capability", [Capability(7, 0), HOPPER], ids=str)
+@pytest.mark.parametrize("half", HALVES)
+def test_halves_do_what_other_numbers_do(
+    kernels: Kernels, snippet: Snippet, half: str, capability: Capability
+) -> None:
+    source = snippet(
+        f"""
+use rustcuda_device::ops::{{Max, Min, Sum}};
+type Half = {HALVES[half]};
+#[constant]
+static TABLE: ConstantMemory<[Half; 3]> = ConstantMemory::UNINIT;
+#[kernel]
+unsafe fn k(x: *mut Half, by: usize) {{ unsafe {{
+    let moved = warp::shuffle_{half}(TABLE.get_ref()[by], 3) + warp::shuffle_xor_{half}(*x, 1)
+        + warp::shuffle_down_{half}(*x, 1) + warp::shuffle_up_{half}_sync(1, *x, 1);
+    *x = warp::reduce::<Half, Sum>(moved) + warp::reduce::<Half, Min>(moved) + warp::reduce::<Half, Max>(moved);
+}} }}
+""".replace("x: *mut Half", "x: *mut u32").replace("*x", "(*x.cast::<Half>())")
+    )
+    module = kernels.compile(source, capability)
+    (table,) = module.constants
+    assert (table.dtype, table.size) == ("" if "x2" in half else half, 3 * (4 if "x2" in half else 2))
+    # One each, and five for each of the three reductions.
+    assert body(module, "k").count("shfl.sync") == 4 + 3 * 5
+
+
 @pytest.mark.parametrize(
     ("rust", "c"),
     [

@@ -5,6 +5,7 @@
 
 use core::ffi::CStr;
 
+use crate::half::bf16;
 use crate::intrinsics::intrinsics;
 
 intrinsics! {
@@ -109,6 +110,7 @@ printable! {
     isize, Signed, value => value as u64;
     f32, Float, value => f64::from(value).to_bits();
     f64, Float, value => value.to_bits();
+    bf16, Float, value => value.to_f64().to_bits();
     &CStr, Text, value => value.as_ptr() as u64;
 }
 // Not stable yet, so it must not disturb a check for the host.
