@@ -355,7 +355,8 @@ static TABLE: ConstantMemory<[Half; 3]> = ConstantMemory::UNINIT;
 unsafe fn k(x: *mut Half, by: usize) {{ unsafe {{
     let moved = warp::shuffle_{half}(TABLE.get_ref()[by], 3) + warp::shuffle_xor_{half}(*x, 1)
         + warp::shuffle_down_{half}(*x, 1) + warp::shuffle_up_{half}_sync(1, *x, 1);
-    *x = warp::reduce::<Half, Sum>(moved) + warp::reduce::<Half, Min>(moved) + warp::reduce::<Half, Max>(moved);
+    *x = warp::reduce::<Half, Sum>(moved) + warp::reduce::<Half, Min>(moved)
+        + warp::reduce::<Half, Max>(moved);
 }} }}
 """.replace("x: *mut Half", "x: *mut u32").replace("*x", "(*x.cast::<Half>())")
     )
@@ -370,13 +371,40 @@ unsafe fn k(x: *mut Half, by: usize) {{ unsafe {{
     ("rust", "c"),
     [
         ("{:#?} {:#}", "%lld %lld"),
-        ("{:#x} {:#010X}", "%#llx %#010llX"),
-        ("{:?} {{{:#o}}}", "%lld {%#llo}"),
+        ("{:#x} {:#010X}", "0x%llx 0x%08llX"),
+        ("{:?} {{{:#o}}}", "%lld {0o%llo}"),
+        ("{:<#10x} {:+x}", "0x%-8llx +%llx"),
+        ("{: <5} {:>+5}", "%-5lld %+5lld"),
+        ("{:<05} {:-12}", "%05lld %-12lld"),
+        ("{:c}{:5c}", "%c%5c"),
     ],
 )
 def test_formats_become_those_of_c(kernels: Kernels, snippet: Snippet, rust: str, c: str) -> None:
     module = kernels.compile(snippet(f'#[kernel]\nfn k(a: i64, b: i64) {{ gpu_printf!("{rust}", a, b); }}'))
-    assert ", ".join(map(str, c.encode())) in module.text
+    assert ", ".join(map(str, (*c.encode(), 0))) in module.text
+
+
+def test_formats_go_by_the_kind_of_their_argument(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+struct Format;
+impl Format { fn new() -> u32 { 1 } }
+#[kernel]
+fn k(a: u32, b: bf16, c: f32) {
+    gpu_printf!("{:+} {:<+5} {:8} {:>8} {:.3} {:+.2e}", a, Format::new(), c"l", c"r", b, c);
+}
+""")
+    c = "+%llu +%-4llu %-8s %8s %.3f %+.2e"
+    assert ", ".join(map(str, (*c.encode(), 0))) in kernels.compile(source).text
+
+
+def test_characters_take_the_places_that_c_gives_them(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+#[kernel]
+fn k(a: u8, b: u32, c: i64) { gpu_printf!("{:c}{:c}{}{:c}{}", a, b, c, a, c); }
+""")
+    stores = re.findall(r"st\.local\S*\.b(\d+)\s+\[%rd\d+(?:\+(\d+))?\]", body(kernels.compile(source), "k"))
+    # A merged store may cover the two that begin it.
+    assert {(int(at or 0), int(bits)) for bits, at in stores} >= {(8, 64), (16, 32), (24, 64)}, stores
 
 
 def test_math_is_inlined(kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path) -> None:
@@ -906,6 +934,13 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel] fn k() {\ngpu_printf!("{a}"); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{}{a:?}", 1); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:0<5}", 1); }', 3, "gaps are filled by spaces only"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:*>5}", 1); }', 3, "gaps are filled by spaces only"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:^5}", 1); }', 3, "nothing can be put in the middle"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:#5x}", 1); }', 3, "no spaces can be put"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:+5}", 1_u8); }', 3, "no spaces can be put"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:08}", c"a"); }', 3, "only numbers have a sign"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:+c}", 65); }', 3, "only numbers have a sign"),
         ('#[kernel] fn k() {\ngpu_assert!(true, "{}", 1); }', 3, "print values by gpu_printf! before it"),
         ('#[kernel] fn k() {\ngpu_printf!("{}", [1]); }', 3, "gpu_printf! cannot print a `[{integer}; 1]`"),
         ("#[kernel]\nfn k(x: [f32; 0]) {}", 2, "an array without elements is no parameter of a kernel"),

@@ -254,7 +254,7 @@ def test_warps_exchange_and_combine_halves(torch: Any, intrinsics: Any, form: Fo
                 values_of((got >> 16 * half).astype("uint16"), form), [8], axis=1
             )
             down = numpy.where(LANES + by < 32, LANES + by, LANES)
-            up = numpy.where(LANES >= by, LANES - by, LANES)
+            up = numpy.where(by <= LANES, LANES - by, LANES)
             sources = [numpy.full(32, by), LANES ^ by, down, up]
             assert_same(shuffled, numpy.repeat([each[source] for source in sources], 2, axis=0).T)
             before = [each[:lane] for lane in LANES]

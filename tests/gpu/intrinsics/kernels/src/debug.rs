@@ -28,6 +28,25 @@ pub unsafe fn debug_printf(x: *const f32, out: *mut i32) {
         gpu_printf!("100 % {{braces}} {}\n", c"text");
         gpu_printf!("plain\n");
         gpu_printf!("{} {}\n", x.is_null(), core::ptr::null::<u8>() as usize);
+        gpu_printf!(
+            "[{:c}] {:c}{}{:c}{} [{:#x}] [{:#010x}] [{:<#6o}] {:+x} {:+}\n",
+            b'a',
+            b'b',
+            1,
+            b'c',
+            -2,
+            0,
+            42,
+            7,
+            255,
+            5_u8
+        );
+        gpu_printf!(
+            "[{:8}] [{:>8}] {:.3}\n",
+            c"left",
+            c"right",
+            bf16::from_f32(0.5)
+        );
         *out = count;
     }
 }
