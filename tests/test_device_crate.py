@@ -616,6 +616,36 @@ sums!(A B);
     assert declared == [f".shared .align 4 .b8 __shared_other_S{n}[128];" for n in ("", "$2")]
 
 
+@pytest.mark.parametrize(("rust_type", "count"), [("u32", 1), ("T", 2), ("(T, u32)", 2)])
+def test_shared_arrays_of_generic_functions_are_told_by_their_type(
+    kernels: Kernels, snippet: Snippet, rust_type: str, count: int
+) -> None:
+    source = snippet(f"""
+#[device] unsafe fn place<T>() -> *mut u32 {{
+    static mut S: SharedArray<{rust_type}, 4> = SharedArray::UNINIT;
+    (&raw mut S).cast()
+}}
+#[kernel] unsafe fn k(x: *mut u32) {{ unsafe {{
+    *place::<i32>() = *x; *place::<f32>() = *x.add(1); thread::sync_threads();
+    *x = *place::<i32>() + *place::<f32>().add(1);
+}} }}
+""")
+    module = kernels.compile(source)
+    assert len(re.findall(r"^\.shared .*", module.text, re.MULTILINE)) == count
+
+
+def test_a_method_of_two_traits_can_be_told_whose_it_is(kernels: Kernels, snippet: Snippet) -> None:
+    source = """
+trait Mine { fn sqrt(self) -> f32; }
+impl Mine for f32 { fn sqrt(self) -> f32 { 2.0 } }
+#[device] fn mine(x: f32) -> f32 { CALL }
+#[kernel] unsafe fn k(x: *mut f32) { unsafe { *x = mine(*x) + FloatExt::sqrt(*x) } }
+"""
+    kernels.compile(snippet(source.replace("CALL", "Mine::sqrt(x)")))
+    ambiguous = kernels.rustc(snippet(source.replace("CALL", "x.sqrt()")), HOPPER)
+    assert "error[E0034]" in ambiguous.stderr
+
+
 def test_shared_memory_of_no_bytes_is_refused(kernels: Kernels, snippet: Snippet) -> None:
     source = snippet("""#[kernel] unsafe fn k(x: *mut f32) { unsafe {
         static mut T: SharedArray<f32, 0> = SharedArray::UNINIT; *x = T[0] } }""")
@@ -1034,6 +1064,22 @@ fn first<T: Copy>(value: T) -> T {
         unsafe { FIRST[0] = value };
     }
     unsafe { FIRST[0] }
+}
+
+// f16 is not stable: named as a type of a kernel, or where it is cut away.
+#[kernel(f16, bf16)]
+pub fn halves<T: Float>(x: &[T], mut y: DisjointSlice<T>) {
+    if let Some((y, index)) = y.get_mut_indexed() {
+        *y = x[index.get()];
+    }
+}
+
+#[kernel]
+#[cfg(target_arch = "nvptx64")]
+pub fn half(a: f16, mut y: DisjointSlice<f16>) {
+    if let Some((y, _)) = y.get_mut_indexed() {
+        *y *= a;
+    }
 }
 
 /// Doc.
