@@ -21,6 +21,7 @@ from projects import REPOSITORY
 from rustcuda_backend import fatbin, oxide_environ, oxide_tools, pipeline
 from rustcuda_backend.capability import parse_list
 from rustcuda_backend.compilers import Pass, cargo_pass, cuda_oxide
+from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.errors import (
     CapabilityError,
     CompileError,
@@ -204,8 +205,16 @@ def test_each_pass_is_called_as_documented(
 
 
 def test_settings_become_what_cuda_oxide_has_for_them(
-    directory: Path, stand_in: StandIn, capfd: pytest.CaptureFixture[str]
+    directory: Path, stand_in: StandIn, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given: list[tuple[str, ...]] = []
+    assembled = pipeline.assembled
+
+    def recording(*of: Any) -> Cubin:
+        given.append(of[2])
+        return assembled(*of)
+
+    monkeypatch.setattr(pipeline, "assembled", recording)
     (directory / "Cargo.toml").write_text(MANIFEST + "[features]\nfast = []\n", encoding="utf-8")
     build(
         directory, stand_in, fmad=False, lineinfo=True, prec_div=False, features=["fast"], verbose=2,
@@ -214,6 +223,7 @@ def test_settings_become_what_cuda_oxide_has_for_them(
     (call,) = stand_in.calls
     assert call.environ["CUDA_OXIDE_NO_FMA"] == "1"
     assert call.environ["CUDA_OXIDE_DEBUG"] == "line"
+    assert given == [("-lineinfo", "-fmad=false")]
     assert call.arguments[-4:] == ["--features", "fast", "--config", "net.retry=1"]
     said = capfd.readouterr().err
     assert "[tool.rustcuda] prec-div: cuda-oxide has no such choice" in said

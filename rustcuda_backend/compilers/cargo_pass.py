@@ -159,6 +159,12 @@ def _bootstrap(ours: Mapping[str, str], given: str) -> Mapping[str, str]:
     return {name: ",".join((value, *sorted(named - {*value.split(",")}))) for name, value in ours.items()}
 
 
+def ptxas_arguments(settings: Settings) -> tuple[str, ...]:
+    """What ptxas must be told so that it keeps to the settings that the compilers keep to."""
+    # ptxas contracts instructions that name no rounding: in `asm!`, those of bf16 and of pairs of halves.
+    return () if settings.fmad else ("-fmad=false",)
+
+
 def message_format(report: Report) -> str:
     """cargo's argument by which it writes messages for programs."""
     return f"--message-format={'json-diagnostic-rendered-ansi' if report.colour else 'json'}"

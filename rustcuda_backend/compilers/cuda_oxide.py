@@ -5,6 +5,7 @@ cargo is called directly, not `cargo oxide`, which touches sources and fetches w
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import os
@@ -92,7 +93,7 @@ class CudaOxideCompiler:
         described = self._describe(build_pass, kept)
         module = oxide_kernels.finish(named.text, build_pass.capability, described)
         self._check_kernels(module, described)
-        return module
+        return dataclasses.replace(module, ptxas_arguments=cargo_pass.ptxas_arguments(self.settings))
 
     def sources(self, build_pass: Pass) -> frozenset[Path]:
         """See `Compiler.sources`."""

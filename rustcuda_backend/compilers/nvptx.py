@@ -110,7 +110,7 @@ class NvptxCompiler:
             self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
         if not module.signatures:
             raise cargo_failure.no_kernels(self.crate, build_pass.capability, module.unlaunchable)
-        return module
+        return dataclasses.replace(module, ptxas_arguments=cargo_pass.ptxas_arguments(self.settings))
 
     def sources(self, build_pass: Pass) -> frozenset[Path]:
         """See `Compiler.sources`."""

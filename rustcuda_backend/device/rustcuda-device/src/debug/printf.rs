@@ -1,21 +1,23 @@
 //! `gpu_printf!`: Rust's formats over the driver's vprintf.
 //!
-//! Every argument is passed as 64 bits, so that the format can be made when the kernel is compiled:
-//! C's, with `ll` at each integer.
+//! Every argument but a character is passed as 64 bits, so that the format can be made when the kernel is
+//! compiled: C's, with `ll` at each integer.
 
 use core::ffi::CStr;
 
+use crate::half::bf16;
 use crate::intrinsics::intrinsics;
 
 intrinsics! {
     "vprintf" fn vprintf(format: *const u8, arguments: *const u64) -> i32;
 }
 
-/// Prints from a thread, with Rust's formats: `{}`, `{:x}`, `{:#x}`, `{:08}`, `{:+}`, `{:<8}`, `{:.3}`,
-/// `{:e}`, and the letters of C (`{:.6f}`, `{:g}`).
+/// Prints from a thread, with Rust's formats: `{}`, `{:x}`, `{:#x}`, `{:08}`, `{:+}`, `{:<8}`, `{:>8}`,
+/// `{:.3}`, `{:e}`, and what C has: letters (`{:.6f}`, `{:g}`, `{:c}`), `-` for `<`, and a space in the
+/// place of a sign. Fills other than spaces and zeros, `^`, names and numbers are errors.
 ///
 /// Takes integers, floats, `bool` (as 0 or 1), raw pointers and `&CStr`, in order and at most 32 of
-/// them; a float without precision has six digits. Gives the number of arguments, or a negative
+/// them; a float without precision has six digits, and `{:e}` gives at least two to the exponent. Gives the number of arguments, or a negative
 /// number where the buffer for all that a kernel prints was full.
 ///
 /// ```
@@ -31,15 +33,20 @@ intrinsics! {
 /// ```
 #[macro_export]
 macro_rules! gpu_printf {
-    ($format:expr $(, $argument:expr)* $(,)?) => {{
-        struct Format;
-        impl $crate::debug::Format for Format {
-            const TEXT: &'static str = $format;
-            const PLACE: &'static str =
-                ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!());
+    // The arguments stand outside of the block with the type, whose name they might use for another.
+    ($format:expr $(, $argument:expr)* $(,)?) => {
+        match ($($argument,)*) {
+            arguments => {
+                struct RustcudaFormat;
+                impl $crate::debug::Format for RustcudaFormat {
+                    const TEXT: &'static str = $format;
+                    const PLACE: &'static str =
+                        ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!());
+                }
+                $crate::debug::printf::<RustcudaFormat, { $crate::debug::capacity($format) }, _>(arguments)
+            }
         }
-        $crate::debug::printf::<Format, { $crate::debug::capacity($format) }, _>(($($argument,)*))
-    }};
+    };
 }
 
 pub use gpu_printf;
@@ -109,6 +116,7 @@ printable! {
     isize, Signed, value => value as u64;
     f32, Float, value => f64::from(value).to_bits();
     f64, Float, value => value.to_bits();
+    bf16, Float, value => value.to_f64().to_bits();
     &CStr, Text, value => value.as_ptr() as u64;
 }
 // Not stable yet, so it must not disturb a check for the host.
@@ -149,8 +157,8 @@ pub trait Format {
 pub trait Arguments {
     const KINDS: &'static [(Kind, u32)];
 
-    /// Calls vprintf; each word is cut down to its mask.
-    fn print(self, format: &[u8], masks: &[u64; MOST_ARGUMENTS]) -> i32;
+    /// Calls vprintf, with each word where it looks for it.
+    fn print(self, format: &[u8], slots: &Slots) -> i32;
 }
 
 const MOST_ARGUMENTS: usize = 32;
@@ -159,7 +167,7 @@ impl Arguments for () {
     const KINDS: &'static [(Kind, u32)] = &[];
 
     #[inline(always)]
-    fn print(self, format: &[u8], _: &[u64; MOST_ARGUMENTS]) -> i32 {
+    fn print(self, format: &[u8], _: &Slots) -> i32 {
         // SAFETY: the format ends in a zero byte and wants no arguments.
         unsafe { vprintf(format.as_ptr(), core::ptr::null()) }
     }
@@ -174,14 +182,23 @@ macro_rules! tuples {
 
             #[inline(always)]
             #[allow(non_snake_case)]
-            fn print(self, format: &[u8], masks: &[u64; MOST_ARGUMENTS]) -> i32 {
+            fn print(self, format: &[u8], slots: &Slots) -> i32 {
                 let ($first, $($rest,)*) = self;
-                let mut words = [$first.word(), $($rest.word()),*];
-                for (word, mask) in words.iter_mut().zip(masks) {
-                    *word &= mask;
+                let words = [$first.word(), $($rest.word()),*];
+                let mut buffer = words;
+                for (word, slot) in words.iter().zip(&slots.slots) {
+                    // SAFETY: the slots are no larger than the words. Those of 64 bits begin with a word.
+                    unsafe {
+                        let place = buffer.as_mut_ptr().cast::<u32>().add(slot.at);
+                        if slot.is_half {
+                            place.write(*word as u32);
+                        } else {
+                            place.cast::<u64>().write(word & slot.mask);
+                        }
+                    }
                 }
                 // SAFETY: the format ends in a zero byte, and was made for these arguments.
-                unsafe { vprintf(format.as_ptr(), words.as_ptr()) }
+                unsafe { vprintf(format.as_ptr(), buffer.as_ptr()) }
             }
         }
         tuples!($($rest)*);
@@ -200,8 +217,47 @@ pub const fn capacity(text: &str) -> usize {
 #[doc(hidden)]
 #[inline(always)]
 pub fn printf<F: Format, const CAPACITY: usize, A: Arguments>(arguments: A) -> i32 {
-    let (format, masks) = const { &Translator::<CAPACITY>::new(F::TEXT, F::PLACE).run(A::KINDS) };
-    arguments.print(format, masks)
+    let (format, slots) = const { &Translator::<CAPACITY>::new(F::TEXT, F::PLACE).run(A::KINDS) };
+    arguments.print(format, slots)
+}
+
+/// Where vprintf looks for an argument.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// The bits that are shown.
+    mask: u64,
+    /// In words of 32 bits from the first argument's on.
+    at: usize,
+    /// Whether it has 32 bits only.
+    is_half: bool,
+}
+
+/// Those of all arguments, one behind the other as C has them: `%c` takes an `int`, all else 64 bits.
+#[doc(hidden)]
+pub struct Slots {
+    slots: [Slot; MOST_ARGUMENTS],
+    count: usize,
+    end: usize,
+}
+
+impl Slots {
+    const fn add(&mut self, mask: u64, is_half: bool) {
+        let at = if is_half { self.end } else { self.end.next_multiple_of(2) };
+        self.slots[self.count] = Slot { mask, at, is_half };
+        self.count += 1;
+        self.end = at + if is_half { 1 } else { 2 };
+    }
+}
+
+/// What a format says of an argument before the letter.
+struct Shape {
+    left: bool,
+    plus: bool,
+    space: bool,
+    alternate: bool,
+    zero: bool,
+    width: usize,
+    precision: Option<usize>,
 }
 
 /// Turns Rust's format into one of C, at compile time.
@@ -224,10 +280,13 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
         }
     }
 
-    /// The format, with a zero byte at its end, and a mask for each argument.
-    const fn run(mut self, kinds: &[(Kind, u32)]) -> ([u8; CAPACITY], [u64; MOST_ARGUMENTS]) {
-        let mut masks = [u64::MAX; MOST_ARGUMENTS];
-        let mut argument = 0;
+    /// The format, with a zero byte at its end, and where vprintf looks for each argument.
+    const fn run(mut self, kinds: &[(Kind, u32)]) -> ([u8; CAPACITY], Slots) {
+        let mut slots = Slots {
+            slots: [Slot { mask: 0, at: 0, is_half: false }; MOST_ARGUMENTS],
+            count: 0,
+            end: 0,
+        };
         while self.at < self.text.len() {
             let byte = self.next();
             let doubled = self.at < self.text.len() && self.text[self.at] == byte;
@@ -245,88 +304,148 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
                             "arguments have no names or numbers; write `{}`, in their order",
                         );
                     }
-                    if argument == kinds.len() {
+                    if slots.count == kinds.len() {
                         self.refuse("more places than arguments");
                     }
-                    let (kind, bits) = kinds[argument];
-                    if !self.conversion(kind) {
-                        masks[argument] = u64::MAX >> (64 - bits);
-                    }
-                    argument += 1;
+                    let (kind, bits) = kinds[slots.count];
+                    self.conversion(kind, bits, &mut slots);
                 }
                 byte => self.put(&[byte]),
             }
         }
-        if argument < kinds.len() {
+        if slots.count < kinds.len() {
             self.refuse("more arguments than places");
         }
-        (self.format, masks)
+        (self.format, slots)
     }
 
-    /// Translates from behind a `{` to its `}`; gives whether the argument is shown as a number, not
-    /// as its bits.
-    const fn conversion(&mut self, kind: Kind) -> bool {
-        self.put(b"%");
+    /// Translates from behind a `{` to its `}`; gives where the argument's value goes.
+    const fn conversion(&mut self, kind: Kind, bits: u32, slots: &mut Slots) {
         if self.peek() == b':' {
             self.at += 1;
         }
-        self.flags();
-        self.digits();
-        if self.peek() == b'.' {
-            if !matches!(kind, Kind::Float | Kind::Text) {
-                self.refuse("only floats and texts have a precision");
-            }
-            self.put(b".");
-            self.at += 1;
-            self.digits();
-        }
-        let letter = self.peek();
-        if letter != b'}' {
+        let mut shape = self.shape(kind);
+        let written = self.peek();
+        if written != b'}' {
             self.at += 1;
         }
         if self.peek() != b'}' {
             self.refuse("an unknown format behind `{:`");
         }
         self.at += 1;
-        let letter = match c_letter(kind, letter) {
+        let letter = match c_letter(kind, written) {
             Some(letter) => letter,
             None => self.refuse("this format does not fit its argument"),
         };
-        if matches!(kind, Kind::Signed | Kind::Unsigned) && letter != b'c' {
-            self.put(b"ll");
+        let is_number = matches!(kind, Kind::Float | Kind::Signed | Kind::Unsigned) && letter != b'c';
+        if !is_number && (shape.zero || shape.plus || shape.alternate && letter == b'p') {
+            self.refuse("only numbers have a sign, and zeros in front");
         }
+        self.prefix(&mut shape, letter);
+        self.put(b"%");
+        self.put_if(shape.left && !shape.zero, b"-");
+        self.put_if(shape.plus, b"+");
+        self.put_if(shape.space, b" ");
+        self.put_if(shape.zero, b"0");
+        self.put_if(shape.alternate && matches!(kind, Kind::Float) && has_other_form(written), b"#");
+        if shape.width > 0 {
+            self.put_number(shape.width);
+        }
+        if let Some(precision) = shape.precision {
+            self.put(b".");
+            self.put_number(precision);
+        }
+        self.put_if(is_number && !matches!(kind, Kind::Float), b"ll");
         self.put(&[letter]);
-        !matches!(letter, b'x' | b'X' | b'o')
+        let shows_bits = matches!(letter, b'x' | b'X' | b'o');
+        slots.add(if shows_bits { u64::MAX >> (64 - bits) } else { u64::MAX }, letter == b'c');
     }
 
-    const fn flags(&mut self) {
-        loop {
-            match self.peek() {
-                b'<' => self.put(b"-"),
-                // To the right is where C puts everything.
-                b'>' => {}
-                // C has it for these letters only; in `{:#?}` it changes nothing for a single value.
-                b'#' if !has_other_form(self.last_letter()) => {}
-                flag @ (b'-' | b'+' | b' ' | b'#' | b'0') => self.put(&[flag]),
-                _ => return,
+    /// Writes what Rust has in front of a number and C not always: `+` if it cannot be negative, and `0x`.
+    const fn prefix(&mut self, shape: &mut Shape, letter: u8) {
+        let base: &[u8] = match letter {
+            b'x' | b'X' if shape.alternate => b"0x",
+            b'o' if shape.alternate => b"0o",
+            _ => b"",
+        };
+        let has_sign = shape.plus && matches!(letter, b'u' | b'x' | b'X' | b'o');
+        let length = base.len() + has_sign as usize;
+        if length == 0 {
+            return;
+        }
+        if shape.width > 0 && !shape.zero && !shape.left {
+            self.refuse(
+                "in front of `0x`, or of the `+` of what is never negative, no spaces can be put; write `{:#010x}` \
+                 for zeros behind it, or `{:<#10x}`",
+            );
+        }
+        shape.width = shape.width.saturating_sub(length);
+        self.put_if(has_sign, b"+");
+        self.put(base);
+        shape.plus = shape.plus && !has_sign;
+    }
+
+    /// What stands before the letter.
+    const fn shape(&mut self, kind: Kind) -> Shape {
+        let is_text = matches!(kind, Kind::Text);
+        let mut shape = Shape {
+            // As Rust does.
+            left: is_text,
+            plus: false,
+            space: false,
+            alternate: false,
+            zero: false,
+            width: 0,
+            precision: None,
+        };
+        if self.at + 1 < self.text.len() && matches!(self.text[self.at + 1], b'<' | b'>' | b'^') {
+            if self.peek() != b' ' {
+                self.refuse("gaps are filled by spaces only, or by zeros in front of numbers: `{:08}`");
             }
             self.at += 1;
         }
-    }
-
-    /// The letter before the next `}`.
-    const fn last_letter(&self) -> u8 {
-        let mut at = self.at;
-        while at + 1 < self.text.len() && self.text[at + 1] != b'}' {
-            at += 1;
+        loop {
+            match self.peek() {
+                b'<' | b'-' => shape.left = true,
+                b'>' => shape.left = false,
+                b'^' => self.refuse("nothing can be put in the middle, only `{:<8}` and `{:>8}`"),
+                b'+' => shape.plus = true,
+                b' ' => shape.space = true,
+                b'#' => shape.alternate = true,
+                b'0' => shape.zero = true,
+                _ => break,
+            }
+            self.at += 1;
         }
-        self.text[at]
+        shape.width = self.number();
+        if self.peek() == b'.' {
+            if !is_text && !matches!(kind, Kind::Float) {
+                self.refuse("only floats and texts have a precision");
+            }
+            self.at += 1;
+            shape.precision = Some(self.number());
+        }
+        shape
     }
 
-    const fn digits(&mut self) {
+    const fn number(&mut self) -> usize {
+        let mut number = 0;
         while self.peek().is_ascii_digit() {
-            let digit = self.next();
-            self.put(&[digit]);
+            number = 10 * number + (self.next() - b'0') as usize;
+        }
+        number
+    }
+
+    const fn put_number(&mut self, number: usize) {
+        if number > 9 {
+            self.put_number(number / 10);
+        }
+        self.put(&[b'0' + (number % 10) as u8]);
+    }
+
+    const fn put_if(&mut self, condition: bool, bytes: &[u8]) {
+        if condition {
+            self.put(bytes);
         }
     }
 
