@@ -608,7 +608,6 @@ def test_ptx_for_another_gpu(directory: Path, stand_in: StandIn) -> None:
         ("sm_75", "8.0", ""),
         ("sm_90", "9.0a", ""),
         ("sm_100f", "10.0a", ""),
-        ("compute_90", "8.0", ""),
     ],
 )
 def test_ptx_for_another_gpu_is_a_floor_only_where_that_has_more(
