@@ -244,7 +244,9 @@ def test_wrong_fields(loaded: Loaded, values: Any, named: Any, message: str) -> 
         loaded.module.Inner(*values, **named)
 
 
-@pytest.mark.parametrize("own", ["_packed", "_values", "_place", "_converters", "_named", "self", "class"])
+@pytest.mark.parametrize(
+    "own", ["_rustcuda_packed", "_rustcuda_place", "_rustcuda_converters", "__hash__", "self", "class"]
+)
 def test_a_field_called_as_what_the_types_have_themselves(make_loader: Any, own: str) -> None:
     module = make_loader(content(signature("k", f"p: P{{{own}: u8, b: u8}}"))).module
     value = module.P(3, b=4)
