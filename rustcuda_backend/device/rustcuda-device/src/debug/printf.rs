@@ -242,7 +242,11 @@ pub struct Slots {
 
 impl Slots {
     const fn add(&mut self, mask: u64, is_half: bool) {
-        let at = if is_half { self.end } else { self.end.next_multiple_of(2) };
+        let at = if is_half {
+            self.end
+        } else {
+            self.end.next_multiple_of(2)
+        };
         self.slots[self.count] = Slot { mask, at, is_half };
         self.count += 1;
         self.end = at + if is_half { 1 } else { 2 };
@@ -283,7 +287,11 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
     /// The format, with a zero byte at its end, and where vprintf looks for each argument.
     const fn run(mut self, kinds: &[(Kind, u32)]) -> ([u8; CAPACITY], Slots) {
         let mut slots = Slots {
-            slots: [Slot { mask: 0, at: 0, is_half: false }; MOST_ARGUMENTS],
+            slots: [Slot {
+                mask: 0,
+                at: 0,
+                is_half: false,
+            }; MOST_ARGUMENTS],
             count: 0,
             end: 0,
         };
@@ -337,7 +345,8 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
             Some(letter) => letter,
             None => self.refuse("this format does not fit its argument"),
         };
-        let is_number = matches!(kind, Kind::Float | Kind::Signed | Kind::Unsigned) && letter != b'c';
+        let is_number =
+            matches!(kind, Kind::Float | Kind::Signed | Kind::Unsigned) && letter != b'c';
         if !is_number && (shape.zero || shape.plus || shape.alternate && letter == b'p') {
             self.refuse("only numbers have a sign, and zeros in front");
         }
@@ -347,7 +356,10 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
         self.put_if(shape.plus, b"+");
         self.put_if(shape.space, b" ");
         self.put_if(shape.zero, b"0");
-        self.put_if(shape.alternate && matches!(kind, Kind::Float) && has_other_form(written), b"#");
+        self.put_if(
+            shape.alternate && matches!(kind, Kind::Float) && has_other_form(written),
+            b"#",
+        );
         if shape.width > 0 {
             self.put_number(shape.width);
         }
@@ -358,7 +370,14 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
         self.put_if(is_number && !matches!(kind, Kind::Float), b"ll");
         self.put(&[letter]);
         let shows_bits = matches!(letter, b'x' | b'X' | b'o');
-        slots.add(if shows_bits { u64::MAX >> (64 - bits) } else { u64::MAX }, letter == b'c');
+        slots.add(
+            if shows_bits {
+                u64::MAX >> (64 - bits)
+            } else {
+                u64::MAX
+            },
+            letter == b'c',
+        );
     }
 
     /// Writes what Rust has in front of a number and C not always: `+` if it cannot be negative, and `0x`.
@@ -400,7 +419,9 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
         };
         if self.at + 1 < self.text.len() && matches!(self.text[self.at + 1], b'<' | b'>' | b'^') {
             if self.peek() != b' ' {
-                self.refuse("gaps are filled by spaces only, or by zeros in front of numbers: `{:08}`");
+                self.refuse(
+                    "gaps are filled by spaces only, or by zeros in front of numbers: `{:08}`",
+                );
             }
             self.at += 1;
         }
