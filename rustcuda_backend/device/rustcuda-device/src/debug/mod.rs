@@ -50,6 +50,7 @@ macro_rules! gpu_assert {
     };
 }
 
+mod format;
 mod printf;
 
 pub use gpu_assert;
