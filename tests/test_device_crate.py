@@ -175,7 +175,7 @@ pub unsafe fn everything(
 def test_any_character_can_stand_in_a_doc_comment(kernels: Kernels, snippet: Snippet) -> None:
     """The record's separators become spaces; the records stay readable."""
     source = snippet("""
-/// a\x1eparameter\x1fx\x1ff32 \x00\x01\x7f ü
+/// a\x1eparameter\x1fx\x1df32 \x00\x01\x7f ü
 #[doc = "b\\x1ec"]
 #[kernel]
 fn k(x: *mut f32) { unsafe { *x = TABLE.get()[0] } }
