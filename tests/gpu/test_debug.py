@@ -54,7 +54,7 @@ assert out.item() == 4, out.item()
 
 def test_formats_mean_what_they_mean_in_rust(tmp_path: Path) -> None:
     assert printed(tmp_path, "kernels_cuda.debug_printf_shapes[1, 1]()") == [
-        "[ab] b1c-2 [0x0] [0x00002a] [0o7   ] +ff +5",
+        "[ab] b1c-2 [0x0] [0x0000002a] [0o7   ] +ff +5",
         "[left    ] [   right] 0.500",
     ]
 
