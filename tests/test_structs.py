@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import ctypes
 import pickle
+import signal
 import struct as packing
 import sys
 import threading
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.loader import tables
 from rustcuda_backend.loader.content import python_names
 from rustcuda_backend.loader.generate import generate
+from rustcuda_backend.loader.runtime.structs import _StructValue
 from rustcuda_backend.structs import Struct, StructField
 
 INNER = "Inner{a: u8, type: f64}"
@@ -206,6 +209,48 @@ def test_fields_of_any_name(make_loader: Any) -> None:
     assert loaded.last.packed == (bytes(range(10)),)
 
 
+@pytest.mark.parametrize(
+    "name", ["\N{MICRO SIGN}", "\N{LATIN SMALL LIGATURE FI}", "\N{ANGSTROM SIGN}", "\N{OHM SIGN}"]
+)
+def test_names_are_those_that_python_reads(make_loader: Any, name: str) -> None:
+    takes = signature("takes", f"p: P{{{name}: u8, f: f32}}", f"{name}: u8", "x: *const f32")
+    loaded = make_loader(content(takes))
+    # Python normalizes names in its source text.
+    used: dict[str, Any] = {"k": loaded.module, "x": X}
+    exec(f"p = k.P({name}=3, f=1)\nk.takes[1, 1](p, {name}=4, x=x)\nread = p.{name}", used)  # noqa: S102
+    assert used["read"] == 3
+    assert [value[:1] for value in loaded.last.packed] == [b"\x03", b"\x04", b"\0"]
+
+
+@pytest.mark.parametrize("name", [*sorted(_StructValue.__dict__), "__del__", "__getattr__", "__dict__", "__"])
+def test_fields_that_would_change_what_a_struct_is(name: str) -> None:
+    message = rf"field '{name}' of struct 'P' cannot be reached from Python: Python and the loader keep"
+    with pytest.raises(SignatureError, match=message) as caught:
+        generate(content(signature("k", f"a: Outer{{x: f32, p: P{{{name}: f32}}}}")))
+    assert "rename the field in Rust" in caught.value.hint
+
+
+class Index:
+    def __index__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("rust", "given", "kept"),
+    [
+        ("f32", 2, 2.0), ("f64", Fraction(1, 4), 0.25), ("bf16", Index(), 3.0), ("u8", Index(), 3),
+        ("i32", signal.SIGINT, 2), ("[f32; 2]", [1, Fraction(1, 2)], (1.0, 0.5)),
+        ("[u8; 2]", (Index(), True), (3, 1)), ("[bool; 2]", [True, False], (True, False)),
+    ],
+)  # fmt: skip
+def test_values_are_numbers_of_pythons_own(make_loader: Any, rust: str, given: Any, kept: Any) -> None:
+    value = make_loader(content(signature("k", f"p: P{{a: {rust}}}"))).module.P(given).a
+    plain = value if isinstance(value, tuple) else (value,)
+    wanted = kept if isinstance(kept, tuple) else (kept,)
+    assert value == kept
+    assert [type(each) for each in plain] == [type(each) for each in wanted]
+
+
 def test_a_struct_can_be_pickled(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, loaded.module.__name__, loaded.module)
     value = loaded.module.Inner(1, 2.0)
@@ -276,6 +321,8 @@ inner = k.Inner(3, type=2.5)
 params = k.Params(1, weights=[1, 2.0, 0.5], inner=inner, flag=True, b=1.0)
 k.takes[1, 32](params, 7, 4096, inner)
 k.takes[1, 32](p=params, n=7, x=None, q=params.inner)
+real: float = params.scale * params.weights[0] + params.b
+whole: int = inner.a + 1
 """
 WRONG = """\
 k.Inner(1)
@@ -285,7 +332,28 @@ k.Params(1, [1, 2, 3], (3, 2.5), True, 1.0)
 k.takes[1, 32](params, 7, None, (3, 2.5))
 k.takes[1, 32](inner, 7, None, inner)
 inner.a = 4
+text: str = params.weights[0]
 """
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["property", "bool", "int", "float", "tuple", "Sequence", "_FloatLike", "_IntLike", "Inner", "str"],
+)
+def test_the_stub_holds_with_fields_that_are_called_like_what_it_needs(tmp_path: Path, name: str) -> None:
+    api = pytest.importorskip("mypy.api")
+    fields = f"{name}: f32, a: bool, b: [u8; 2], c: f64, d: i32, e: [f32; 2], f: Inner{{{name}: u8, g: f32}}"
+    takes = signature("takes", f"p: P{{{fields}}}", f"q: Q{{{name}: bool, h: bool}}")
+    write(tmp_path, generate(content(takes)))
+    uses = f"""\
+from pkg import kernels_cuda as k
+p = k.P(1, True, [1, 2], 1, 2, e=[1, 2], f=k.Inner(1, 2))
+flag: bool = p.a or k.Q({name}=True, h=False).h
+total: float = p.{name} + p.b[0] + p.c + p.d + p.e[1] + p.f.{name} + p.f.g
+"""
+    (tmp_path / "uses.py").write_text(uses, encoding="utf-8")
+    said, _, code = api.run(["--strict", "--cache-dir", str(tmp_path), str(tmp_path / "uses.py")])
+    assert code == 0, said
 
 
 def test_the_stub_knows_right_structs_from_wrong_ones(tmp_path: Path) -> None:
@@ -301,11 +369,23 @@ def test_the_stub_knows_right_structs_from_wrong_ones(tmp_path: Path) -> None:
     assert done.ok, done.stdout
 
 
+def test_no_struct_has_a_name_that_the_stub_needs() -> None:
+    stub = ast.parse(generate(content(signature("k", "n: u32"))).stub)
+    own = {each.id for each in ast.walk(stub) if isinstance(each, ast.Name)} - {"k", "_Launch_k", "__all__"}
+    own |= {name.name for each in ast.walk(stub) if isinstance(each, ast.ImportFrom) for name in each.names}
+    fields = {each.target for each in ast.walk(stub) if isinstance(each, ast.AnnAssign)}
+    own -= {each.id for each in fields if isinstance(each, ast.Name)}
+    for name in sorted(own):
+        with pytest.raises(SignatureError, match=f"struct '{name}' cannot be reached from Python"):
+            generate(content(signature("k", f"a: {name}{{x: f32}}")))
+
+
 @pytest.mark.parametrize(
     ("signatures", "message"),
     [
         (("k", "a: P{x: f32}", "b: P{x: f64}"), "two structs of different fields are called 'P'"),
         (("P", "a: P{x: f32}"), "a kernel and a struct are both called 'P'"),
+        (("k", "a: \N{MICRO SIGN}{x: f32}"), "cannot be reached from Python: .* is no Python name"),
         (("k", "a: load{x: f32}"), "struct 'load' cannot be reached from Python"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -105,10 +106,13 @@ def rust_type(parameter: Parameter) -> str:
 
 
 def python_names(parameters: Sequence[Parameter | StructField]) -> tuple[str, ...]:
-    """The parameters' names in Python: the Rust names, with `_` after those that Python keeps for itself."""
+    """The parameters' names in Python: the Rust names, with `_` after those that Python keeps for itself.
+
+    In their NFKC form, as Python reads what is written in its source text.
+    """
     names: list[str] = []
     for parameter in parameters:
-        name = parameter.name.removeprefix("r#")
+        name = unicodedata.normalize("NFKC", parameter.name.removeprefix("r#"))
         while keyword.iskeyword(name) or name == "self" or name in names:
             name += "_"
         names.append(name)

@@ -6,6 +6,7 @@ import builtins
 import functools
 import keyword
 import symtable
+import unicodedata
 from typing import TYPE_CHECKING
 
 from rustcuda_backend.errors import SignatureError
@@ -38,7 +39,7 @@ def check_names(
     """Makes sure that kernels, constants and structs can be reached from Python by their names.
 
     Raises:
-        SignatureError: A name is a keyword, no Python name, one of the loader's own, or given twice.
+        SignatureError: A name is a keyword, no Python name, Python's or the loader's own, or given twice.
     """
     signatures, constants = tuple(signatures), tuple(constants)
     for signature in signatures:
@@ -48,6 +49,7 @@ def check_names(
     taken = {each.name: "kernel" for each in signatures} | {each.name: "constant" for each in constants}
     for struct in structs:
         _check_name("struct", struct.name, reserved_names())
+        _check_fields(struct)
         if struct.name in taken:
             other = taken[struct.name]
             raise SignatureError(
@@ -79,12 +81,29 @@ def _builtins_used(table: symtable.SymbolTable) -> set[str]:
     return used
 
 
+def _check_fields(struct: Struct) -> None:
+    for field in struct.fields:
+        name = field.name
+        if name.startswith("_rustcuda_") or _is_python_own(name):
+            raise SignatureError(
+                f"field '{name}' of struct '{struct.name}' cannot be reached from Python: "
+                "Python and the loader keep such names for themselves",
+                where=f"struct '{struct.name}'",
+                hint=f"rename the field in Rust, e.g. to '{name.strip('_') or 'field'}'",
+            )
+
+
+def _is_python_own(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
 def _check_name(what: str, name: str, taken: frozenset[str]) -> None:
     if keyword.iskeyword(name):
         why = "is a Python keyword"
-    elif not name.isidentifier():
+    # Python reads names in their NFKC form.
+    elif not name.isidentifier() or name != unicodedata.normalize("NFKC", name):
         why = "is no Python name"
-    elif name in taken or (name.startswith("__") and name.endswith("__")) or name.startswith(PREFIX):
+    elif name in taken or _is_python_own(name) or name.startswith(PREFIX):
         why = "is a name that the generated loader needs for itself"
     else:
         return
