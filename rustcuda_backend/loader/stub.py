@@ -219,13 +219,14 @@ def _hidden(struct: Struct) -> set[str]:
     return {"property", *re.findall(r"\w+", types)} & {*python_names(struct.fields)}
 
 
+def _freed(hidden: set[str], text: str) -> str:
+    """The text with other names for those that are hidden."""
+    return re.sub(r"\w+", lambda word: _FREE * (word[0] in hidden) + word[0], text)
+
+
 def _struct_stub(struct: Struct) -> str:
     fields = list(zip(struct.fields, python_names(struct.fields), strict=True))
-    hidden = _hidden(struct)
-
-    def free(text: str) -> str:
-        return re.sub(r"\w+", lambda word: _FREE * (word[0] in hidden) + word[0], text)
-
+    free = functools.partial(_freed, _hidden(struct))
     rust = "".join(f"\n    {field.name}: {field.rust_type}," for field in struct.fields)
     takes = "".join(f", {name}: {free(_field_type(field))}" for field, name in fields)
     text = f"{struct.doc}\n\n" if struct.doc else ""
