@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import filelock
 import platformdirs
 
+from rustcuda_backend.errors import RustcudaError
+
 DIRECTORY_VARIABLE = "RUSTCUDA_CACHE_DIR"
 
-# In each stored folder: its files' sizes, by which a damaged one is found.
-_SIZES = ".sizes.json"
+# In each stored folder: each file's size, times and checksum, by which a damaged one is found.
+_RECORD = ".files.json"
+_Files: TypeAlias = "dict[str, list[int]]"
 
 _CHECKSUM_BYTES = hashlib.sha256().digest_size
 
@@ -51,28 +57,65 @@ def folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
             shutil.rmtree(final, ignore_errors=True)
             with _naming(final), _scratch(final) as scratch:
                 build(scratch)
-                (scratch / _SIZES).write_text(json.dumps(_sizes(scratch)), encoding="utf-8")
+                _write_record(scratch, _files(scratch, {}))
                 scratch.replace(final)
+        else:
+            # Where the store was copied here, the next build need not read the contents again.
+            known = _recorded(final) or {}
+            if known != (found := _files(final, known)):
+                _write_record(final, found)
     return final
 
 
 def is_whole(stored: Path) -> bool:
-    """Whether a stored folder is there with all files that it had when it was built."""
+    """Whether a stored folder is there with all files as they were when it was built.
+
+    Only files whose size or times have changed are read: `core` has 100 MB.
+    """
+    recorded = _recorded(stored)
     try:
-        expected = json.loads((stored / _SIZES).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return recorded is not None and _contents(recorded) == _contents(_files(stored, recorded))
+    except OSError:
         return False
-    return bool(expected == _sizes(stored))
 
 
-def _sizes(folder: Path) -> dict[str, int]:
-    """Bytes of each file, by its path in the folder; folders that are links are not looked into."""
-    return {
-        Path(parent, name).relative_to(folder).as_posix(): Path(parent, name).stat().st_size
-        for parent, _, names in os.walk(folder)
-        for name in names
-        if name != _SIZES
-    }
+def _recorded(stored: Path) -> _Files | None:
+    """What was recorded of a folder's files; None where that cannot be read."""
+    try:
+        return dict(json.loads((stored / _RECORD).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return None
+
+
+def _write_record(folder: Path, files: _Files) -> None:
+    write_atomically(folder / _RECORD, json.dumps(files).encode())
+
+
+def _files(folder: Path, known: _Files) -> _Files:
+    """Each file's size, times and checksum, by its path in the folder; linked folders are not looked into.
+
+    The checksum is the known one where size and times are.
+    """
+    files = {}
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names if name != _RECORD):
+            key, status = path.relative_to(folder).as_posix(), path.stat()
+            seen = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+            before = known.get(key, [])
+            files[key] = before if before[:-1] == seen else [*seen, _checksum(path)]
+    return files
+
+
+def _contents(files: _Files) -> dict[str, tuple[int, int]]:
+    return {path: (size, checksum) for path, (size, *_, checksum) in files.items()}
+
+
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as stream:
+        while piece := stream.read(1 << 20):
+            checksum = zlib.crc32(piece, checksum)
+    return checksum
 
 
 def file(kind: str, key: str, build: Callable[[], bytes]) -> bytes:
@@ -117,9 +160,24 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def kind_directory(kind: str) -> Path:
-    """The folder of one kind of content, made where it is missing."""
+    """The folder of one kind of content, made where it is missing.
+
+    Raises:
+        RustcudaError: There can be none.
+    """
     path = directory() / kind
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        error.filename = str(path)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        # Of folders in /proc, and of links that lead nowhere, the system says all kinds of things.
+        raise RustcudaError(
+            f"the cache folder cannot be written: {(error.strerror or '').lower()}",
+            where=str(path),
+            hint=f"set {DIRECTORY_VARIABLE} to a folder that can be written",
+        ) from None
     return path
 
 

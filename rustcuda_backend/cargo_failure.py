@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rustcuda_backend import machine
@@ -40,6 +41,14 @@ _REMEDIES = (
     (
         "symbol `__rustcuda_constant_",
         "give every #[constant] a name of its own, also in other modules and crates: Python fills it by name",
+    ),
+    (
+        "`_` is not a valid name for this `const` item",
+        "move the kernel out of the impl or trait: it is a free function, whose name Python calls",
+    ),
+    (
+        "failed to load bitcode of module",
+        "rename functions with #[no_mangle] that are called memcmp, bcmp or __nv_*: the GPU's code has these",
     ),
     (
         'the extern "ptx-kernel" ABI is experimental',
@@ -101,8 +110,15 @@ def of_pass(said: str, capability: Capability, crate: Crate, settings: Settings)
     )
 
 
-def no_kernels(crate: Crate, capability: Capability) -> CompileError:
-    """What to say of a crate that compiles to none."""
+def no_kernels(crate: Crate, capability: Capability, unlaunchable: Sequence[str] = ()) -> CompileError:
+    """What to say of a crate that compiles to none, or to none that Python can launch."""
+    if unlaunchable:
+        return CompileError(
+            f"the crate '{crate.package}' has no kernels that Python could launch, "
+            f"for the types of their parameters: {', '.join(unlaunchable)} (capability {capability.name})",
+            where=str(crate.directory / "Cargo.toml"),
+            hint="take numbers, arrays of numbers, pointers, and slices of numbers",
+        )
     return CompileError(
         f"the crate '{crate.package}' has no kernels (capability {capability.name})",
         where=str(crate.directory / "Cargo.toml"),

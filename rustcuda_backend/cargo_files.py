@@ -104,11 +104,26 @@ def inherits(crate: Path) -> bool:
 
 def named_sources(crate: Path) -> Iterator[Path]:
     """Sources elsewhere than in the crate's folder that its manifest names; modules may lie beside them."""
+    return (source for source in entry_sources(crate) if not source.is_relative_to(crate))
+
+
+def entry_sources(crate: Path) -> Iterator[Path]:
+    """The library's source and the build script, where its manifest names them."""
     content = read_toml(crate / "Cargo.toml")
     for path in _texts([_table(content, "lib").get("path"), _table(content, "package").get("build")]):
-        source = _joined(crate, path)
-        if not source.is_relative_to(crate):
-            yield source
+        yield _joined(crate, path)
+
+
+def target_directory(crate: Path, workspace: Path, environ: Mapping[str, str]) -> Path:
+    """Where cargo puts what it builds, by its variables and by its configuration from the crate upwards."""
+    for variable in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"):
+        if environ.get(variable):
+            return _joined(crate, environ[variable])
+    for place in (crate, *crate.parents):
+        for config in configs(place):
+            for path in _texts([_table(config.content, "build").get("target-dir")]):
+                return _joined(config.path.parent.parent, path)
+    return workspace / "target"
 
 
 def is_lent(folder: Path) -> bool:

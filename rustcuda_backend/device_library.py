@@ -28,7 +28,7 @@ _LIBRARY = f"lib{_CRATE}{_SUFFIX}.rlib"
 _PLACE = Path("target", "rustcuda", "device")
 
 # Raised when what this module makes changes, so that old libraries are left aside.
-_RECIPE = "1"
+_RECIPE = "2"
 
 # What of cargo's profile decides the code; rustc has the same names.
 _PROFILE = ("opt_level", "debug_assertions", "overflow_checks")

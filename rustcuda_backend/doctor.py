@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -149,15 +149,27 @@ def _listed(listed: CapabilityList, warnings: Sequence[str]) -> Iterator[Line]:
 
 def _cache() -> Line:
     folder = cache.directory()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-        return Line("cache", "ok", str(folder))
+    try:
+        # No question of rights: root has them all in /proc, where no folder can be made.
+        with tempfile.TemporaryDirectory(dir=next(filter(_is_there, (folder, *folder.parents)))):
+            return Line("cache", "ok", str(folder))
+    except OSError:
+        pass
     return Line(
         "cache",
         "missing",
         f"the cache folder {folder} cannot be written",
         f"set {cache.DIRECTORY_VARIABLE} to a folder that can be written",
     )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is something, also a link that leads nowhere."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _gpus(settings: Settings, built: Sequence[Settings], environ: Mapping[str, str]) -> Iterator[Line]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import oxide_crates, oxide_tools
+from rustcuda_backend import oxide_crates, oxide_environ, oxide_tools
 from rustcuda_backend.compilers.choice import Choice, choose
 from rustcuda_backend.diagnosis import Line
 from rustcuda_backend.errors import ToolError
@@ -53,12 +53,14 @@ def look(
         return OxideLook(tuple(_without_backend(settings, directory, choice)), applies=False)
     lines = [Line(_TOPIC, "ok", f"{choice.backend.library} ({choice.backend.source}); {choice.why}")]
     try:
+        environ = oxide_tools.read_config(directory).completed(environ)
         toolchain = oxide_tools.find_toolchain(choice.backend, settings.toolchain, directory, environ)
     except ToolError as error:
         return OxideLook((*lines, _missing(error)), applies=True)
     lines.append(_toolchain_line(toolchain, choice.backend))
     try:
         tools = oxide_tools.find_tools(choice.backend, settings, directory, libdevice or Path(), environ)
+        oxide_environ.check_cargo(toolchain, directory, environ, settings.cargo_args)
     except ToolError as error:
         return OxideLook((*lines, _missing(error)), applies=True, toolchain=toolchain)
     llvm = tools.llvm
@@ -75,7 +77,7 @@ def _missing(error: ToolError) -> Line:
 
 
 def _without_backend(settings: Settings, directory: Path, choice: Choice) -> Iterator[Line]:
-    if settings.compiler == "auto" and oxide_crates.depends_on_device(directory):
+    if settings.compiler == "auto" and oxide_crates.depends_on_device(directory, settings):
         text = f"{choice.why}: stock rustc compiles what it can of it. To have the library:"
         yield Line(_TOPIC, "note", text, oxide_tools.INSTALL_HINT)
 

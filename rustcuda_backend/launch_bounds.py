@@ -21,7 +21,10 @@ _LESS_ROOM = {
     (7, 5): (16, 1024),
     (8, 6): (16, 1536),
     (8, 7): (16, 1536),
+    (8, 8): (16, 1536),
     (8, 9): (24, 1536),
+    (10, 1): (24, 1536),
+    (11, 0): (24, 1536),
     (12, 0): (24, 1536),
     (12, 1): (24, 1536),
 }
@@ -107,11 +110,12 @@ _FULL = (
 
 def _lacks(signature: KernelSignature, capability: Capability) -> bool:
     threads, fewest = signature.launch_bounds or (0, 0)
-    blocks, resident = _room(capability)
+    blocks, resident = room(capability)
     return fewest > blocks or fewest * threads > resident
 
 
-def _room(capability: Capability) -> tuple[int, int]:
+def room(capability: Capability) -> tuple[int, int]:
+    """Blocks and threads that a multiprocessor of the capability has room for."""
     return _LESS_ROOM.get(capability.base, (_MOST_BLOCKS, _MOST_RESIDENT_THREADS))
 
 
@@ -119,7 +123,7 @@ def _shown_room(capabilities: Iterable[Capability]) -> str:
     """`7.5 has 16 blocks and 1024 threads, 8.9 and 12.0 have 24 blocks and 1536 threads`."""
     alike: dict[tuple[int, int], list[str]] = {}
     for capability in capabilities:
-        alike.setdefault(_room(capability), []).append(capability.name)
+        alike.setdefault(room(capability), []).append(capability.name)
     return ", ".join(
         f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} "
         f"at most {blocks} blocks and {threads} threads"

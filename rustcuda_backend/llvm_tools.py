@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,15 +29,20 @@ class LlvmTools:
 
     Attributes:
         llc, opt, llvm_link: The programs.
-        version: What llc says of its version, e.g. `"22.1.2-rust-1.96.0-nightly"`.
+        versions: What each says of its version, in this order, e.g. `"22.1.2-rust-1.96.0-nightly"`.
         source: Why these were taken, for messages.
     """
 
     llc: Path
     opt: Path
     llvm_link: Path
-    version: str
+    versions: tuple[str, str, str]
     source: str
+
+    @property
+    def version(self) -> str:
+        """That of llc."""
+        return self.versions[0]
 
     @property
     def major(self) -> int:
@@ -63,7 +69,8 @@ def find_llvm(toolchain: RustToolchain, environ: Mapping[str, str]) -> LlvmTools
     for llc, source in _llcs(folder, environ):
         version = _version(llc)
         if _major(version) < _MINIMUM_LLVM:
-            problems.append(f"{llc}: {f'LLVM {version}' if version else 'it does not say its version'}")
+            name = f"CUDA_OXIDE_LLC={llc}" if environ.get("CUDA_OXIDE_LLC") else str(llc)
+            problems.append(f"{name}: {f'LLVM {version}' if version else 'it does not say its version'}")
             continue
         found = {
             name: _matching(variable, name, llc, _major(version), folder, environ)
@@ -72,9 +79,13 @@ def find_llvm(toolchain: RustToolchain, environ: Mapping[str, str]) -> LlvmTools
         }
         opt, link = found["opt"], found["llvm-link"]
         if opt and link:
-            return LlvmTools(llc, opt, link, version, source)
-        missing = " and no ".join(name for name, path in found.items() if not path)
-        problems.append(f"{llc} is of LLVM {version}, but there is no {missing} of LLVM {_major(version)}")
+            return LlvmTools(llc, opt, link, (version, _version(opt), _version(link)), source)
+        missing = [
+            f"{variable}={environ[variable]} is none" if environ.get(variable) else f"there is no {name}"
+            for variable, name in LLVM_VARIABLES.items()
+            if name != "llc" and not found[name]
+        ]
+        problems.append(f"{llc} is of LLVM {version}, but {' and '.join(missing)} of LLVM {_major(version)}")
     name = toolchain.rustup_name
     raise ToolError(
         "cuda-oxide needs llc, opt and llvm-link of one LLVM version, "
@@ -103,7 +114,7 @@ def check_capabilities(llvm: LlvmTools, capabilities: Sequence[Capability], wher
 def _llcs(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     named = environ.get("CUDA_OXIDE_LLC")
     if named:
-        yield Path(named), "environment variable CUDA_OXIDE_LLC"
+        yield named_program(named, environ), "environment variable CUDA_OXIDE_LLC"
         return
     if (folder / "llc").is_file():
         yield folder / "llc", "the toolchain's llvm-tools"
@@ -117,12 +128,18 @@ def _matching(
 ) -> Path | None:
     """The program of the same major version as llc: a named one, one beside llc, the toolchain's, PATH's."""
     if environ.get(variable):
-        candidates = [Path(environ[variable])]
+        candidates = [named_program(environ[variable], environ)]
     else:
         beside = (llc.with_name(llc.name.replace("llc", name, 1)), llc.with_name(name))
         on_path = (shutil.which(each, path=environ.get("PATH", "")) for each in (f"{name}-{major}", name))
         candidates = [*beside, folder / name, *(Path(path) for path in on_path if path)]
     return next((path for path in candidates if _major(_version(path)) == major), None)
+
+
+def named_program(written: str, environ: Mapping[str, str]) -> Path:
+    """A program that somebody names: by a path, made absolute as rustc runs elsewhere, or as PATH has it."""
+    on_path = None if os.sep in written else shutil.which(written, path=environ.get("PATH", ""))
+    return Path(on_path or written).absolute()
 
 
 def _version(program: Path) -> str:

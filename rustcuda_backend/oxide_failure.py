@@ -85,6 +85,26 @@ def of_floor(needed: str, capability: Capability, crate: Crate, what: str = "") 
     )
 
 
+def of_target(target: str, capability: Capability, crate: Crate) -> CompileError:
+    """PTX for another GPU than the pass is for: one that the code needs, or one that somebody else asked for.
+
+    Args:
+        target: What the PTX is for: `"sm_90a"`.
+        capability: What the pass was for.
+        crate: The kernel crate.
+    """
+    needed = re.fullmatch(r"sm_(\d+)(\d)([af]?)", target)
+    if needed:
+        base = (int(needed[1]), int(needed[2]))
+        if base > capability.base or (base == capability.base and needed[3] and not capability.suffix):
+            return of_floor(target.removeprefix("sm_"), capability, crate)
+    return CompileError(
+        f"cuda-oxide has written PTX for {target}, but was asked for {capability.sm}",
+        where=str(crate.directory / "Cargo.toml"),
+        hint="see what else tells rustc CUDA_OXIDE_TARGET, as a build script can by cargo::rustc-env",
+    )
+
+
 def without_ptx(
     folder: Path, crate: Crate, capability: Capability, tools: Mapping[str, Path]
 ) -> CompileError:
@@ -115,7 +135,7 @@ def without_ptx(
         hint="put back what is missing, or leave these variables unset, so that they are found anew"
         if missing
         else "check that llvm-link runs and is of llc's LLVM version,\n"
-        "and that no [env] of .cargo/config.toml sets CUDA_OXIDE_EMIT_NVVM_IR",
+        "and that no build script sets CUDA_OXIDE_EMIT_NVVM_IR by cargo::rustc-env",
     )
 
 

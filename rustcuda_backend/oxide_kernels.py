@@ -25,6 +25,11 @@ from rustcuda_backend.signature import KernelSignature, Parameter
 _KERNEL = re.compile(r"(?:cuda_oxide_codegen_v1_)?cuda_oxide_kernel_246e25db_(?P<name>\w+)")
 # An instance of a generic kernel: the hash depends on the compiler and on the crate.
 _INSTANCE = re.compile(r"(?P<base>\w+)_TID_[0-9a-f]{32}")
+# A whole PTX symbol: an instance, or what is named after it, a parameter or its dynamic shared memory.
+_OF_INSTANCE = re.compile(
+    r"(?<![\w$%])(?P<before>__dynamic_smem_)?(?P<name>\w+?_TID_[0-9a-f]{32})(?P<after>_param_\d+)?(?![\w$%])"
+)
+_FUNCTION = re.compile(r"^(?:\.\w+\s+)*?\.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
 # Before a constant's name stand its module and its place in the source, where that is a `#[cuda_module]`.
 _CONSTANT = re.compile(
     r"^(?P<start>(?:\.visible\s+)?\.const\s+\.align\s+(?P<alignment>\d+)\s+\.b8\s+)"
@@ -64,11 +69,15 @@ def with_stable_names(raw: str) -> Instances:
     names = [entry.name for entry in ptx.parse_entries(raw)]
     found = {name: match["base"] for name in names if (match := _INSTANCE.fullmatch(name))}
     counts = collections.Counter(found.values())
-    alone = {name: base for name, base in found.items() if counts[base] == 1 and base not in names}
-    for name, base in alone.items():
-        # Also in the names of its parameters and of its dynamic shared memory.
-        raw = raw.replace(name, base)
-    return Instances(raw, tuple(dict.fromkeys(base for name, base in found.items() if name not in alone)))
+    taken = {*names, *_FUNCTION.findall(raw)}
+    alone = {name: base for name, base in found.items() if counts[base] == 1 and base not in taken}
+
+    def stable(match: re.Match[str]) -> str:
+        name = match["name"]
+        return f"{match['before'] or ''}{alone.get(name, name)}{match['after'] or ''}"
+
+    text = _OF_INSTANCE.sub(stable, raw)
+    return Instances(text, tuple(dict.fromkeys(base for name, base in found.items() if name not in alone)))
 
 
 def is_instance(name: str) -> bool:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import datetime
 import functools
+import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rustcuda_backend import rust
-from rustcuda_backend.cargo_files import read_toml
 from rustcuda_backend.errors import ToolError
-from rustcuda_backend.llvm_tools import LlvmTools, find_llvm
+from rustcuda_backend.llvm_tools import LLVM_VARIABLES, LlvmTools, find_llvm
+from rustcuda_backend.oxide_environ import BACKEND_VARIABLE, LIBDEVICE_VARIABLE
 from rustcuda_backend.rust import RustToolchain
 from rustcuda_backend.settings import Settings
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 LIBRARY = "librustc_codegen_cuda.so"
 CONFIG = Path(".cargo", "cuda-oxide.toml")
-BACKEND_VARIABLE = "CUDA_OXIDE_BACKEND"
 INSTALL_HINT = """\
 cargo +nightly-2026-04-03 install --git https://github.com/NVlabs/cuda-oxide.git cargo-oxide
 cargo oxide setup
@@ -41,8 +47,12 @@ class Config:
 
     backend: Path | None = None
     rustflags: tuple[str, ...] = ()
-    environ: Mapping[str, str] | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
+
+    def completed(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """An environment with the variables that it does not have itself."""
+        return {**self.environ, **environ}
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,7 @@ def find_tools(
         ToolError: Something is missing or does not fit; says the line that mends it.
     """
     config = read_config(directory)
-    environ = {**(config.environ or {}), **environ}
+    environ = config.completed(environ)
     toolchain = find_toolchain(backend, settings.toolchain, directory, environ)
     llvm = find_llvm(toolchain, environ)
     return OxideTools(backend, toolchain, llvm, _libdevice(libdevice, environ), config)
@@ -110,7 +120,7 @@ def read_config(directory: Path) -> Config:
     """`.cargo/cuda-oxide.toml` of a crate or of a folder above it.
 
     Raises:
-        ToolError: It has a value of the wrong type.
+        ToolError: It is no TOML, or has a value of the wrong type.
     """
     for place in (directory, *directory.parents):
         file = place / CONFIG
@@ -120,7 +130,7 @@ def read_config(directory: Path) -> Config:
 
 
 def _config(file: Path) -> Config:
-    content = read_toml(file)
+    content = _read(file)
     backend, flags = content.get("backend"), content.get("extra-rustflags", [])
     environ = content.get("env", {})
     texts: list[Any] = [backend if backend is not None else ""]
@@ -132,14 +142,24 @@ def _config(file: Path) -> Config:
             where=str(file),
             hint="backend is a string, extra-rustflags a list of strings, [env] a table of strings",
         )
+    # As cargo-oxide takes it: from the folder that has the folder .cargo.
+    start = file.parents[1]
     own = ("RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS")
-    return Config(
-        # As cargo-oxide takes it: from the folder that has the folder .cargo.
-        file.parents[1] / backend if backend else None,
-        tuple(flags),
-        {name: value for name, value in environ.items() if name not in own},
-        file,
-    )
+    environ = {name: value for name, value in environ.items() if name not in own}
+    for name in (*LLVM_VARIABLES, LIBDEVICE_VARIABLE):
+        path = environ.get(name, "")
+        # A program without a folder is one on PATH.
+        if os.sep in path or (path and name == LIBDEVICE_VARIABLE):
+            environ[name] = str(start / path)
+    return Config(start / backend if backend else None, tuple(flags), environ, file)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ToolError(f"cuda-oxide's configuration is not valid TOML: {error}", where=str(file)) from None
+    return content
 
 
 def find_backend(settings: Settings, directory: Path, environ: Mapping[str, str]) -> Backend | None:
@@ -195,9 +215,9 @@ def find_toolchain(
 ) -> RustToolchain:
     """The Rust toolchain whose compiler a backend library can be loaded into.
 
-    The library is a part of one compiler. Where cargo-oxide has noted which, that one is looked for, also
-    among all that rustup has; else the crate's rust-toolchain file and PATH say which, and it must bring
-    the library of rustc that the backend is linked to.
+    The library is a part of one compiler. Where cargo-oxide has noted which, that one is looked for among
+    all that rustup has and on PATH; else the crate's rust-toolchain file and PATH say which, and it must
+    bring the library of rustc that the backend is linked to.
 
     Args:
         backend: The library.
@@ -244,17 +264,24 @@ def _toolchains(
     backend: Backend, setting: str, directory: Path, environ: Mapping[str, str]
 ) -> Iterator[tuple[RustToolchain, bool]]:
     """Candidates, and whether somebody named each, so that no other is tried."""
-    named = bool(setting or environ.get("RUSTC"))
-    for look in rust.looks(setting, directory, environ):
+    # A rust-toolchain file does not bind where the library notes its own compiler.
+    noted = bool(backend.fingerprint)
+    if noted and not setting and not environ.get("RUSTC"):
+        yield from _of_rustup(directory, environ)
+    for look in rust.looks(setting, directory, environ, pinned=not noted):
         if look.toolchain:
-            # A rust-toolchain file does not bind where the library notes its own compiler.
-            yield look.toolchain, look.explicit and (named or not backend.fingerprint)
+            yield look.toolchain, look.explicit
         elif look.explicit:
             raise ToolError(
                 f"the Rust toolchain that was asked for cannot be used: {look.problem}",
                 where=f"{look.source}: {look.rustc}",
                 hint=_toolchain_hint(backend),
             )
+    if not noted:
+        yield from _of_rustup(directory, environ)
+
+
+def _of_rustup(directory: Path, environ: Mapping[str, str]) -> Iterator[tuple[RustToolchain, bool]]:
     folder = _home(environ, "RUSTUP_HOME", ".rustup")
     for rustc in sorted(folder.glob("toolchains/*/bin/rustc")) if folder else ():
         toolchain = rust.inspect(str(rustc), "rustup's, the backend library's own", directory, environ)
@@ -264,11 +291,14 @@ def _toolchains(
 
 def _toolchain_hint(backend: Backend) -> str:
     rebuild = "rebuild the library with the toolchain in use: cargo oxide setup"
-    date = re.search(r"^commit-date: (\d+-\d+-\d+)$", backend.fingerprint, re.MULTILINE)
-    if "nightly" not in _first_line(backend.fingerprint) or not date:
+    written = re.search(r"^commit-date: (.+)$", backend.fingerprint, re.MULTILINE)
+    if "nightly" not in _first_line(backend.fingerprint) or not written:
         return rebuild
-    # A nightly is named after the day on which it is made, which follows that of its last commit.
-    day = datetime.date.fromisoformat(date[1]) + datetime.timedelta(days=1)
+    try:
+        # A nightly is named after the day on which it is made, which follows that of its last commit.
+        day = datetime.date.fromisoformat(written[1]) + datetime.timedelta(days=1)
+    except (ValueError, OverflowError):
+        return rebuild
     return f"rustup toolchain install nightly-{day} --component llvm-tools,\nor {rebuild}"
 
 
@@ -277,11 +307,12 @@ def _first_line(text: str) -> str:
 
 
 def _libdevice(libdevice: Path, environ: Mapping[str, str]) -> Path:
-    named = environ.get("CUDA_OXIDE_LIBDEVICE")
+    named = environ.get(LIBDEVICE_VARIABLE)
     if named and not Path(named).is_file():
         raise ToolError(
-            "CUDA_OXIDE_LIBDEVICE names no file",
-            where=f"environment variable CUDA_OXIDE_LIBDEVICE={named}",
+            f"{LIBDEVICE_VARIABLE} names no file",
+            where=f"environment variable {LIBDEVICE_VARIABLE}={named}",
             hint="unset it to use the libdevice.10.bc of NVIDIA's wheels",
         )
-    return Path(named) if named else libdevice
+    # cargo runs rustc in another folder than this one.
+    return Path(named).absolute() if named else libdevice

@@ -193,7 +193,7 @@ def _run_passes(
 def _compile(build_pass: Pass, compiler: Compiler, report: Report) -> PtxModule:
     started = time.monotonic()
     module = compiler.compile(build_pass)
-    check_names(module.signatures)
+    check_names(module.signatures, module.constants)
     report.step(f"{build_pass.capability.sm} compiled in {time.monotonic() - started:.1f} s")
     return module
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import cuda, llvm_tools, oxide_tools, plan, sysroot, toolchain_pin
+from rustcuda_backend import cuda, llvm_tools, oxide_environ, oxide_tools, plan, sysroot, toolchain_pin
 from rustcuda_backend.artefact import artefact_path, read_artefact
 from rustcuda_backend.compilers import Compiler, cuda_oxide
 from rustcuda_backend.compilers.choice import Choice, choose
@@ -169,6 +169,8 @@ def _for_cuda_oxide(given: _Given, choice: Choice, backend: Backend) -> Prepared
     tools = given.cuda_tools()
     oxide = oxide_tools.find_tools(backend, settings, directory, tools.libdevice, environ)
     toolchain = oxide.toolchain
+    environ = oxide.config.completed(environ)
+    oxide_environ.check_cargo(toolchain, directory, environ, settings.cargo_args)
     given.check(toolchain, tools, stock=False)
     llvm_tools.check_capabilities(oxide.llvm, given.listed.capabilities, given.listed.source)
     for warning in cuda_oxide.unsupported(settings):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from rustcuda_backend.errors import SignatureError
 
-# These two ASCII separators never occur in Rust source text.
+# These two ASCII separators are in no name and type, and rustcuda-device takes them out of doc comments.
 _LINE = "\x1e"
 _FIELD = "\x1f"
 

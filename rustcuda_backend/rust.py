@@ -157,13 +157,21 @@ def find_toolchain(setting: str, directory: Path, environ: Mapping[str, str]) ->
     raise ToolError("no Rust toolchain that can compile kernels was found", where=looked_at, hint=hint)
 
 
-def looks(setting: str, directory: Path, environ: Mapping[str, str]) -> Iterator[Look]:
+def looks(
+    setting: str, directory: Path, environ: Mapping[str, str], *, pinned: bool = True
+) -> Iterator[Look]:
     """Looks at every candidate in the order of `find_toolchain`, whether or not an earlier one fits.
+
+    Args:
+        setting: As for `find_toolchain`.
+        directory: As for `find_toolchain`.
+        environ: As for `find_toolchain`.
+        pinned: Whether what rustup is told counts.
 
     Raises:
         ToolError: rustup does not have the toolchain that it is asked for.
     """
-    for candidate in _candidates(setting, directory, environ):
+    for candidate in _candidates(setting, directory, environ, pinned=pinned):
         toolchain = inspect(candidate.rustc, candidate.source, directory, environ)
         where = (candidate.rustc, candidate.source, candidate.explicit)
         if isinstance(toolchain, str):
@@ -172,7 +180,9 @@ def looks(setting: str, directory: Path, environ: Mapping[str, str]) -> Iterator
             yield Look(*where, toolchain, toolchain.misfit())
 
 
-def _candidates(setting: str, directory: Path, environ: Mapping[str, str]) -> Iterator[_Candidate]:
+def _candidates(
+    setting: str, directory: Path, environ: Mapping[str, str], *, pinned: bool
+) -> Iterator[_Candidate]:
     if setting:
         yield _named(setting, directory, environ)
     if environ.get("RUSTC"):
@@ -180,7 +190,7 @@ def _candidates(setting: str, directory: Path, environ: Mapping[str, str]) -> It
     chosen = "environment variable RUSTUP_TOOLCHAIN" if environ.get("RUSTUP_TOOLCHAIN") else ""
     chosen = chosen or str(toolchain_file(directory) or "")
     # Without rustup nothing obeys either of them, cargo neither.
-    if chosen and shutil.which("rustup", path=environ.get("PATH", "")):
+    if pinned and chosen and shutil.which("rustup", path=environ.get("PATH", "")):
         yield _rustup(["rustup", "which", "rustc"], chosen, directory, environ)
     seen = set()
     for folder in environ.get("PATH", "").split(os.pathsep):

@@ -38,7 +38,7 @@ def user_rustflags(
     if "RUSTFLAGS" in environ:
         return tuple(flag.strip() for flag in environ["RUSTFLAGS"].split(" ") if flag.strip())
     files = _cargo_config(toolchain, directory, environ)
-    overrides = _config_arguments(cargo_args)
+    overrides = config_arguments(cargo_args)
     merged = _cargo_config(toolchain, directory, environ, overrides) if overrides else files
     config = _Config(files, merged, environ, target)
     flags = config.flags(frozenset())
@@ -82,7 +82,7 @@ class _Config:
         return [*flags[:count], *self.environ.get(name, "").split(), *flags[count:]]
 
 
-def _config_arguments(cargo_args: Sequence[str]) -> list[str]:
+def config_arguments(cargo_args: Sequence[str]) -> list[str]:
     """Those of cargo's arguments that change its configuration, as `--config=…`."""
     found = [argument for argument in cargo_args if argument.startswith("--config=")]
     pairs = itertools.pairwise(cargo_args)

@@ -116,6 +116,8 @@ class Settings:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     # With several crates, the settings of each: its own and all those shared.
     crates: tuple[Settings, ...] = ()
+    # For each of them, the folders of the others.
+    others: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def source(self) -> str:
@@ -213,6 +215,9 @@ def read_settings(
         place = f"{CRATES} number {number}"
         crates.append(_merged(shared, _from_table(own, place, CRATE_FIELDS), text))
         _check(crates[-1], place)
+    folders = [each.crate for each in crates if each.crate]
+    beside = [tuple(folder for folder in folders if folder != each.crate) for each in crates]
+    crates = [dataclasses.replace(each, others=others) for each, others in zip(crates, beside, strict=True)]
     return dataclasses.replace(_merged(shared, text), crates=tuple(crates))
 
 

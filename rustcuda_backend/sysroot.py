@@ -19,7 +19,7 @@ _SOURCES = Path(__file__).parent / "device" / "sysroot"
 _LIBRARIES = ("core", "alloc", "compiler_builtins")
 
 # Raised when what this module makes changes, so that old sysroots are left aside.
-_RECIPE = "4"
+_RECIPE = "5"
 
 _EMPTY_MANIFEST = """\
 [package]
@@ -81,7 +81,7 @@ def _make(toolchain: RustToolchain, libdevice: Path, folder: Path) -> None:
 
 def _core(toolchain: RustToolchain) -> Path:
     """The compiled libraries, which are the slow part and serve every libdevice."""
-    key = cache.digest("1", toolchain.verbose_version)
+    key = cache.digest("2", toolchain.verbose_version)
     return cache.folder("core", key, lambda folder: _compile_core(toolchain, folder))
 
 

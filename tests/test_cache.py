@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import platformdirs
 import pytest
 
-from rustcuda_backend import cache, session
+from rustcuda_backend import cache, doctor, session
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +48,7 @@ def test_a_folder_is_made_once(store: Path) -> None:
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("damage", ["truncate", "delete", "add", "forget"])
+@pytest.mark.parametrize("damage", ["truncate", "change", "delete", "add", "break", "forget"])
 def test_a_damaged_folder_is_made_again(damage: str) -> None:
     made = []
 
@@ -58,17 +61,52 @@ def test_a_damaged_folder_is_made_again(damage: str) -> None:
     assert cache.is_whole(stored)
     if damage == "truncate":
         (stored / "sub/x").write_text("cont", encoding="utf-8")
+    elif damage == "change":
+        times = (stored / "sub/x").stat()
+        (stored / "sub/x").write_text("CONTENT", encoding="utf-8")
+        os.utime(stored / "sub/x", ns=(times.st_atime_ns, times.st_mtime_ns))
     elif damage == "delete":
         (stored / "sub/x").unlink()
     elif damage == "add":
         (stored / "y").touch()
+    elif damage == "break":
+        (stored / "sub/x").unlink()
+        (stored / "sub/x").symlink_to("nowhere")
     else:
-        (stored / ".sizes.json").write_text("{", encoding="utf-8")
+        (stored / ".files.json").write_text("{", encoding="utf-8")
     assert not cache.is_whole(stored)
     assert cache.folder("kind", "key", make) == stored
     assert (stored / "sub/x").read_text(encoding="utf-8") == "content"
     assert cache.is_whole(stored)
     assert len(made) == 2
+
+
+def test_contents_are_read_only_where_times_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Path
+) -> None:
+    """Also of a store that was copied here, which then is read once."""
+    read = []
+
+    def checksum(path: Path) -> int:
+        read.append(path.name)
+        return zlib.crc32(path.read_bytes())
+
+    monkeypatch.setattr(cache, "_checksum", checksum)
+
+    def make(folder: Path) -> None:
+        (folder / "x").write_text("content", encoding="utf-8")
+
+    cache.folder("kind", "key", make)
+    assert read.count("x") == 1
+    cache.folder("kind", "key", make)
+    assert read.count("x") == 1
+    shutil.copytree(store, tmp_path / "copied")
+    monkeypatch.setenv(cache.DIRECTORY_VARIABLE, str(tmp_path / "copied"))
+    cache.folder("kind", "key", print)
+    seen = read.count("x")
+    assert seen > 1
+    cache.folder("kind", "key", print)
+    assert read.count("x") == seen
 
 
 def test_several_threads_make_a_folder_once() -> None:
@@ -123,6 +161,20 @@ def test_a_file_half_written_is_not_there(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "x").read_bytes() == b"old"
 
 
+# Each with what must be there for it.
+IMPOSSIBLE = {
+    "a file": "file",
+    "below a file": "file/x",
+    "a link to nowhere": "dangling",
+    "below a link to nowhere": "dangling/x",
+    "a link to itself": "loop/x",
+    "a long name": "n" * 300,
+    "a long path": "/n" * 3000,
+    "a folder of the kernel's": "/proc/self/x",
+}
+
+
+@pytest.mark.parametrize("place", IMPOSSIBLE)
 @pytest.mark.parametrize(
     "make", [lambda: cache.file("kind", "key", bytes), lambda: cache.folder("k", "k", print)]
 )
@@ -131,15 +183,33 @@ def test_a_store_that_cannot_be_written_names_itself(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     make: Callable[[], object],
+    place: str,
 ) -> None:
+    if place == "a folder of the kernel's" and not Path("/proc/self").is_dir():
+        pytest.skip("needs /proc")
     (tmp_path / "file").touch()
-    monkeypatch.setenv(cache.DIRECTORY_VARIABLE, str(tmp_path / "file"))
+    (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
+    chosen = tmp_path / IMPOSSIBLE[place]
+    monkeypatch.setenv(cache.DIRECTORY_VARIABLE, str(chosen))
     with pytest.raises(SystemExit), session.user_errors():
         make()
     what, where, hint = capsys.readouterr().err.splitlines()
     assert what.startswith("rustcuda: error: the cache folder cannot be written: ")
-    assert where.startswith(f"rustcuda:   where: {tmp_path / 'file'}")
+    assert where.startswith(f"rustcuda:   where: {chosen}")
     assert hint == "rustcuda:   what to do: set RUSTCUDA_CACHE_DIR to a folder that can be written"
+    assert doctor._cache().state == "missing"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file", "loop"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", "ü", "a\nb", "~", "-x", "a/../b"])
+def test_any_other_name_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *_: str(tmp_path / "default"))
+    monkeypatch.setenv(cache.DIRECTORY_VARIABLE, name)
+    cache.file("kind", "key", lambda: b"one")
+    assert (tmp_path / (name or "default") / "kind" / "key").is_file()
+    assert doctor._cache().state == "ok"
 
 
 FULL = """\

@@ -178,6 +178,13 @@ def read(table: dict[str, Any], config: dict[str, str] | None = None, **environ:
 TWO: list[dict[str, Any]] = [{"crate": "a"}, {"crate": "b", "features": ["own"], "capabilities": "9.0"}]
 
 
+def test_each_knows_the_folders_of_the_others() -> None:
+    tables: list[dict[str, str]] = [{"crate": "a"}, {"crate": "b"}, {"kernels": "c.so"}, {"crate": "d"}]
+    each = read_settings({"crates": tables}, {}, {}).of_each_crate()
+    assert [item.others for item in each] == [("b", "d"), ("a", "d"), ("a", "b", "d"), ("a", "b")]
+    assert read_settings({"crate": "a"}, {}, {}).others == ()
+
+
 def test_what_wins() -> None:
     table = {"features": ["shared"], "capabilities": "8.0", "jobs": 3, "crates": TWO}
     first, second = read(table).of_each_crate()

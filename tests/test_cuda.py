@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cuda_wheels import KERNELS, VERSIONS, capabilities, cuobjdump, ptx, ptxas, wheel_file
 
-from rustcuda_backend import cuda, fatbin, process, toolkit
+from rustcuda_backend import cuda, fatbin, launch_bounds, process, toolkit
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS
@@ -349,6 +349,25 @@ class TestAssemble:
             tools_of(version), ptx("9.0"), arguments=["--maxrregcount=16"], keep=tmp_path / "k.ptx"
         )
         assert any("16" in message and "warning" in message for message in cubin.messages)
+
+    def test_the_room_that_launch_bounds_are_held_against_is_its_own(self, version, tmp_path):
+        """ptxas warns of just the fewest blocks that no multiprocessor has room for, and ignores them."""
+        for capability in capabilities(version):
+            blocks, threads = launch_bounds.room(capability)
+            asked = {
+                "blocks": (16, blocks),
+                "threads": (256, threads // 256),
+                "more_blocks": (16, blocks + 1),
+                "more_threads": (256, threads // 256 + 1),
+            }
+            kernels = "".join(
+                f".visible .entry {name}() .maxntid {most} .minnctapersm {fewest} {{ ret; }}\n"
+                for name, (most, fewest) in asked.items()
+            )
+            module = ptx(capability, kernels, tuple(asked))
+            said = cuda.assemble(tools_of(version), module, arguments=(), keep=tmp_path / "k.ptx").messages
+            ignored = re.findall(r"for entry (\w+) is out of range. .*minnctapersm", "\n".join(said))
+            assert sorted(ignored) == ["more_blocks", "more_threads"], capability
 
     def test_mistake_in_a_kernel(self, version, tmp_path):
         wrong = KERNELS.replace("mov.u32 %t1, %tid.x;", "mov.u32 %t1, %tid.x;\n\tfrobnicate %t1;")

@@ -187,6 +187,19 @@ def test_a_program_becomes_its_kernels(program: Path, capfd: pytest.CaptureFixtu
     assert "a generic kernel, of which none is emitted; list types" in said
 
 
+def test_kernels_that_python_cannot_launch_alone_are_none(tmp_path: Path) -> None:
+    source = """
+use cuda_device::{DisjointSlice, kernel};
+pub struct Pair { low: f32 }
+#[kernel]
+pub fn odd(pairs: &[Pair], mut y: DisjointSlice<Pair>) {}
+"""
+    project = write(tmp_path, {"kernels/Cargo.toml": MANIFEST, "kernels/src/lib.rs": source})
+    with pytest.raises(CompileError, match="has no kernels that Python could launch") as caught:
+        build(project)
+    assert "odd (capability 8.0)" in caught.value.what
+
+
 def test_nothing_of_the_author_is_touched(program: Path) -> None:
     before = {path: path.read_bytes() for path in program.rglob("*") if path.is_file()}
     build(program)

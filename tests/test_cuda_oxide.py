@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 from fake_driver import FakeDriver, FakeTensor, import_loader
 from loaders import Loaded
-from oxide_stand_ins import SLICE, StandIn, entry, llvm, make_stand_in, ptx
+from oxide_stand_ins import SLICE, StandIn, entry, llvm, make_stand_in, program, ptx
 from projects import REPOSITORY
 
-from rustcuda_backend import fatbin, oxide_tools, pipeline
-from rustcuda_backend.compilers import cuda_oxide
+from rustcuda_backend import fatbin, oxide_environ, oxide_tools, pipeline
+from rustcuda_backend.capability import parse_list
+from rustcuda_backend.compilers import Pass, cargo_pass, cuda_oxide
+from rustcuda_backend.cubin import Cubin
 from rustcuda_backend.errors import (
     CapabilityError,
     CompileError,
@@ -203,8 +205,16 @@ def test_each_pass_is_called_as_documented(
 
 
 def test_settings_become_what_cuda_oxide_has_for_them(
-    directory: Path, stand_in: StandIn, capfd: pytest.CaptureFixture[str]
+    directory: Path, stand_in: StandIn, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    given: list[tuple[str, ...]] = []
+    assembled = pipeline.assembled
+
+    def recording(*of: Any) -> Cubin:
+        given.append(of[2])
+        return assembled(*of)
+
+    monkeypatch.setattr(pipeline, "assembled", recording)
     (directory / "Cargo.toml").write_text(MANIFEST + "[features]\nfast = []\n", encoding="utf-8")
     build(
         directory, stand_in, fmad=False, lineinfo=True, prec_div=False, features=["fast"], verbose=2,
@@ -213,6 +223,7 @@ def test_settings_become_what_cuda_oxide_has_for_them(
     (call,) = stand_in.calls
     assert call.environ["CUDA_OXIDE_NO_FMA"] == "1"
     assert call.environ["CUDA_OXIDE_DEBUG"] == "line"
+    assert given == [("-lineinfo", "-fmad=false")]
     assert call.arguments[-4:] == ["--features", "fast", "--config", "net.retry=1"]
     said = capfd.readouterr().err
     assert "[tool.rustcuda] prec-div: cuda-oxide has no such choice" in said
@@ -244,6 +255,92 @@ def test_flags_and_variables_of_the_user(
     assert call.environ["CUDA_OXIDE_UNCHECKED_INDEXING"] == "0"
     assert not {"CUDA_OXIDE_EMIT_NVVM_IR", "RUSTFLAGS"} & set(call.environ)
     assert "the settings of [tool.rustcuda] decide: CUDA_OXIDE_EMIT_NVVM_IR\n" in capfd.readouterr().err
+
+
+def test_variables_of_the_configuration_are_added_to(directory: Path, stand_in: StandIn) -> None:
+    (directory / ".cargo").mkdir()
+    (directory / ".cargo" / "cuda-oxide.toml").write_text(
+        '[env]\nLD_LIBRARY_PATH = "/theirs"\nRUSTC_BOOTSTRAP = "theirs"\nCARGO_HTTP_TIMEOUT = "7"\n',
+        encoding="utf-8",
+    )
+    build(directory, stand_in, more={"CARGO_HTTP_TIMEOUT": "8"})
+    (call,) = stand_in.calls
+    assert call.environ["LD_LIBRARY_PATH"] == f"{stand_in.root / 'lib'}:/theirs"
+    assert call.environ["RUSTC_BOOTSTRAP"] == "theirs"
+    assert call.environ["CARGO_HTTP_TIMEOUT"] == "8", "the environment wins"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", {"RUSTC_BOOTSTRAP": "___,kernels"}),
+        ("1", {}),
+        ("-1", {"RUSTC_BOOTSTRAP": "___,kernels"}),
+        ("more,kernels", {"RUSTC_BOOTSTRAP": "___,kernels,more"}),
+    ],
+)
+def test_crates_that_may_already_use_unstable_features(
+    toolchain: RustToolchain, tmp_path: Path, given: str, expected: dict[str, str]
+) -> None:
+    (capability,) = parse_list("8.0")
+    bootstrap = {"RUSTC_BOOTSTRAP": "___,kernels"}
+    environ = {"RUSTC_BOOTSTRAP": given}
+    found = cargo_pass.variables(toolchain, bootstrap, environ, (), Pass(capability, tmp_path))
+    assert {name: value for name, value in found.items() if name == "RUSTC_BOOTSTRAP"} == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "argument", "names"),
+    [
+        ('CUDA_OXIDE_EMIT_NVVM_IR = "0"', "", "CUDA_OXIDE_EMIT_NVVM_IR"),
+        ('CUDA_OXIDE_TARGET = { value = "sm_70 # x", force = true }', "", "CUDA_OXIDE_TARGET"),
+        ('CUDA_OXIDE_MIR_PASSES = "a"\nCUDA_OXIDE_LLC = { value = "llc", relative = true }', "",
+         "CUDA_OXIDE_LLC, CUDA_OXIDE_MIR_PASSES"),
+        ("", 'env.CUDA_OXIDE_NO_OPT="1"', "CUDA_OXIDE_NO_OPT"),
+        ('CUDA_OXIDE_VERBOSE = "1"\nMINE = "CUDA_OXIDE_TARGET = 1 # x"', "", ""),
+    ],
+)  # fmt: skip
+def test_what_cargo_would_set_behind_our_back(
+    directory: Path, stand_in: StandIn, file: str, argument: str, names: str
+) -> None:
+    config = directory.parent / ".cargo" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(f"[env]\n{file}\n", encoding="utf-8")
+    settings = {"cargo_args": ["--config", argument]} if argument else {}
+    if not names:
+        build(directory, stand_in, **settings)
+        return
+    error = failing(directory, stand_in, ToolError, **settings)
+    assert error.what == f"[env] of cargo's configuration sets what steers cuda-oxide: {names}"
+    assert error.where == (str(config) if file else "--config cli option")
+    assert not stand_in.calls
+
+
+def test_tools_that_are_named_by_relative_paths(
+    directory: Path, stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    llvm(here, "22.1.7")
+    (tmp_path / "libdevice.bc").write_bytes(b"BC")
+    monkeypatch.chdir(tmp_path)
+    named = {
+        "CUDA_OXIDE_LLC": "here/llc",
+        "CUDA_OXIDE_OPT": "./here/opt",
+        "CUDA_OXIDE_LLVM_LINK": "here/llvm-link",
+        "CUDA_OXIDE_LIBDEVICE": "libdevice.bc",
+    }
+    build(directory, stand_in, more=named)
+    # The same from a file: from the folder that has `.cargo`, wherever the build is started.
+    monkeypatch.chdir(directory)
+    config = tmp_path / oxide_tools.CONFIG
+    config.parent.mkdir()
+    lines = (f'{name} = "{path}"\n' for name, path in named.items())
+    config.write_text("[env]\n" + "".join(lines), encoding="utf-8")
+    build(directory, stand_in)
+    for call in stand_in.calls:
+        for name, path in named.items():
+            assert Path(call.environ[name]).is_absolute()
+            assert Path(call.environ[name]).samefile(tmp_path / path)
 
 
 def test_a_program_that_holds_kernels(directory: Path, stand_in: StandIn) -> None:
@@ -339,6 +436,20 @@ def test_generic_kernels(directory: Path, stand_in: StandIn, capfd: pytest.Captu
     assert b"scale_TID" not in text.data, "the hash is another one in each build"
 
 
+@pytest.mark.parametrize("described", [True, False], ids=["rustdoc", "PTX"])
+def test_nothing_but_kernels_that_python_cannot_launch(
+    directory: Path, stand_in: StandIn, described: bool
+) -> None:
+    head, _, rest = SOURCE.partition("/// Adds.\n")
+    paired = "\n".join(rest.splitlines()[2:4])
+    make_crate(directory, head + paired if described else "pub fn nothing() {}\n")
+    name = "paired" if described else "odd"
+    stand_in.writes("sm_80", ptx("sm_80", entry(name, ".align 4 .b8[6]", ".u64 .ptr .align 1")))
+    error = failing(directory, stand_in)
+    assert "has no kernels that Python could launch" in error.what
+    assert name in error.what
+
+
 def test_nothing_but_generic_kernels(directory: Path, stand_in: StandIn) -> None:
     make_crate(directory, "pub fn nothing() {}\n")
     names = [f"turn_TID_{digit * 32}" for digit in "01"]
@@ -416,15 +527,21 @@ def test_a_changed_backend_library_compiles_anew(directory: Path, stand_in: Stan
 
 @pytest.mark.parametrize(
     "change",
-    [{"fmad": False}, {"lineinfo": True}, {"more": {"CUDA_OXIDE_MIR_PASSES": "none"}}, {"llvm": "22.1.3"}],
+    [
+        {"fmad": False},
+        {"lineinfo": True},
+        {"more": {"CUDA_OXIDE_MIR_PASSES": "none"}},
+        *[{"llvm": name} for name in ("llc", "opt", "llvm-link")],
+    ],
     ids=str,
 )
 def test_what_decides_the_code_compiles_anew(
     directory: Path, stand_in: StandIn, change: dict[str, Any]
 ) -> None:
     build(directory, stand_in)
-    if version := change.pop("llvm", ""):
-        llvm(stand_in.llvm, version)
+    if name := change.pop("llvm", ""):
+        # Of another patch version.
+        program(stand_in.llvm / name, "#!/bin/sh\necho LLVM version 22.1.3\n")
     stand_in.writes("sm_80", ptx("sm_80", ADD, PAIRED, entry("more")))
     assert "more[grid, block](" in build(directory, stand_in, **change).loader.python
 
@@ -446,7 +563,7 @@ def test_nvvm_ir_though_all_tools_are_there(directory: Path, stand_in: StandIn) 
     stand_in.plays("NVVM IR")
     error = failing(directory, stand_in)
     assert "it could not use libdevice and llvm-link" in error.what
-    assert "CUDA_OXIDE_EMIT_NVVM_IR" in error.hint
+    assert "no build script sets CUDA_OXIDE_EMIT_NVVM_IR" in error.hint
     assert str(stand_in.llvm / "llvm-link") in error.where
 
 
@@ -480,6 +597,29 @@ def test_ptx_for_another_gpu(directory: Path, stand_in: StandIn) -> None:
     error = failing(directory, stand_in)
     assert error.what == "the code needs capability 9.0a, but the pass is for 8.0"
     assert '#[cfg(cuda_arch = "90a")]' in error.hint
+
+
+@pytest.mark.parametrize(
+    ("written", "capability", "needed"),
+    [
+        ("sm_90", "8.0", "9.0"),
+        ("sm_80a", "8.0", "8.0a"),
+        ("sm_120f", "9.0a", "12.0f"),
+        ("sm_75", "8.0", ""),
+        ("sm_90", "9.0a", ""),
+        ("sm_100f", "10.0a", ""),
+    ],
+)
+def test_ptx_for_another_gpu_is_a_floor_only_where_that_has_more(
+    directory: Path, stand_in: StandIn, written: str, capability: str, needed: str
+) -> None:
+    (parsed,) = parse_list(capability)
+    stand_in.writes(parsed.sm, ptx(written, ADD, PAIRED, version="8.0"))
+    error = failing(directory, stand_in, capabilities=capability)
+    if needed:
+        assert error.what == f"the code needs capability {needed}, but the pass is for {capability}"
+    else:
+        assert error.what == f"cuda-oxide has written PTX for {written}, but was asked for {parsed.sm}"
 
 
 @pytest.mark.parametrize(
@@ -633,7 +773,7 @@ def test_the_crate_on_the_page_is_built_by_stock_rustc_at_least(directory: Path)
 
 def test_the_page_names_what_decides() -> None:
     named = set(re.findall(r"CUDA_OXIDE_\w+", PAGE))
-    driver = {*cuda_oxide._DECIDING, *cuda_oxide._FINDING, "CUDA_OXIDE_TARGET", "CUDA_OXIDE_PTX_DIR"}
+    driver = {*oxide_environ.DECIDING, *oxide_environ.FINDING, "CUDA_OXIDE_TARGET", "CUDA_OXIDE_PTX_DIR"}
     assert driver <= named
     assert oxide_tools.INSTALL_HINT.splitlines()[:2] == [
         line.strip() for line in PAGE.splitlines() if line.startswith(("  cargo +nightly", "  cargo oxide"))

@@ -172,6 +172,25 @@ pub unsafe fn everything(
     assert signature.abi_bytes[-2:] == (6, 12)
 
 
+def test_any_character_can_stand_in_a_doc_comment(kernels: Kernels, snippet: Snippet) -> None:
+    """The record's separators become spaces; the records stay readable."""
+    source = snippet("""
+/// a\x1eparameter\x1fx\x1df32 \x00\x01\x7f ü
+#[doc = "b\\x1ec"]
+#[kernel]
+fn k(x: *mut f32) { unsafe { *x = TABLE.get()[0] } }
+
+/// \x1etype\x1ff32
+#[constant]
+static TABLE: ConstantMemory<[f32; 4]> = ConstantMemory::UNINIT;
+""")
+    module = kernels.compile(source)
+    assert only(module).doc == "a parameter x f32 \x00\x01\x7f ü\nb c"
+    assert only(module).parameters == parameters(x="*mut f32")
+    (constant,) = module.constants
+    assert (constant.doc, constant.rust_type) == ("type f32", "[f32; 4]")
+
+
 def test_a_struct_by_value(kernels: Kernels, snippet: Snippet) -> None:
     source = snippet("""
 mod inner {
@@ -216,15 +235,21 @@ fn k(mut p: Params, y: *mut f32, q: inner::Inner) {
 def test_launch_bounds_reach_signature_and_ptx(
     kernels: Kernels, snippet: Snippet, attributes: str, bounds: tuple[int, int]
 ) -> None:
-    module = kernels.compile(snippet(f"const THREADS: usize = 256;\n{attributes}\nfn bounded() {{}}\n"))
+    items = f"const THREADS: usize = 256;\n{attributes}\npub fn bounded() {{ let _ = THREADS; }}\n"
+    source = f"pub mod m {{\n#![deny(warnings)]\nuse rustcuda_device::prelude::*;\n{items}}}\n"
+    module = kernels.compile(snippet(source))
     assert only(module).launch_bounds == bounds
     assert f".maxntid {bounds[0]}\n" in module.text
     assert (f".minnctapersm {bounds[1]}\n" in module.text) == (bounds[1] > 0)
 
 
 @pytest.mark.parametrize(
-    ("capability", "blocks"), [("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("12.0", 6)]
-)
+    ("capability", "blocks"),
+    [
+        ("7.5", 4), ("8.0", 8), ("8.6", 6), ("9.0", 8), ("10.0", 8), ("10.1", 6), ("10.3", 8), ("11.0", 6),
+        ("12.0", 6),
+    ],
+)  # fmt: skip
 def test_bounds_can_ask_for_all_room_of_a_capability(
     kernels: Kernels, snippet: Snippet, capability: str, blocks: int
 ) -> None:
@@ -341,17 +366,74 @@ unsafe fn warps(y: *mut u64, z: *mut f64) {
     assert text.count("shfl.sync.bfly") == 1 + 10 + 5
 
 
+HALVES = {"f16": "f16", "bf16": "bf16", "f16x2": "F16x2", "bf16x2": "Bf16x2"}
+
+
+@pytest.mark.parametrize("capability", [Capability(7, 0), HOPPER], ids=str)
+@pytest.mark.parametrize("half", HALVES)
+def test_halves_do_what_other_numbers_do(
+    kernels: Kernels, snippet: Snippet, half: str, capability: Capability
+) -> None:
+    source = snippet(
+        f"""
+use rustcuda_device::ops::{{Max, Min, Sum}};
+type Half = {HALVES[half]};
+#[constant]
+static TABLE: ConstantMemory<[Half; 3]> = ConstantMemory::UNINIT;
+#[kernel]
+unsafe fn k(x: *mut Half, by: usize) {{ unsafe {{
+    let moved = warp::shuffle_{half}(TABLE.get_ref()[by], 3) + warp::shuffle_xor_{half}(*x, 1)
+        + warp::shuffle_down_{half}(*x, 1) + warp::shuffle_up_{half}_sync(1, *x, 1);
+    *x = warp::reduce::<Half, Sum>(moved) + warp::reduce::<Half, Min>(moved)
+        + warp::reduce::<Half, Max>(moved);
+}} }}
+""".replace("x: *mut Half", "x: *mut u32").replace("*x", "(*x.cast::<Half>())")
+    )
+    module = kernels.compile(source, capability)
+    (table,) = module.constants
+    assert (table.dtype, table.size) == ("" if "x2" in half else half, 3 * (4 if "x2" in half else 2))
+    # One each, and five for each of the three reductions.
+    assert body(module, "k").count("shfl.sync") == 4 + 3 * 5
+
+
 @pytest.mark.parametrize(
     ("rust", "c"),
     [
         ("{:#?} {:#}", "%lld %lld"),
-        ("{:#x} {:#010X}", "%#llx %#010llX"),
-        ("{:?} {{{:#o}}}", "%lld {%#llo}"),
+        ("{:#x} {:#010X}", "0x%llx 0x%08llX"),
+        ("{:?} {{{:#o}}}", "%lld {0o%llo}"),
+        ("{:<#10x} {:+x}", "0x%-8llx +%llx"),
+        ("{: <5} {:>+5}", "%-5lld %+5lld"),
+        ("{:<05} {:-12}", "%05lld %-12lld"),
+        ("{:c}{:5c}", "%c%5c"),
     ],
 )
 def test_formats_become_those_of_c(kernels: Kernels, snippet: Snippet, rust: str, c: str) -> None:
     module = kernels.compile(snippet(f'#[kernel]\nfn k(a: i64, b: i64) {{ gpu_printf!("{rust}", a, b); }}'))
-    assert ", ".join(map(str, c.encode())) in module.text
+    assert ", ".join(map(str, (*c.encode(), 0))) in module.text
+
+
+def test_formats_go_by_the_kind_of_their_argument(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+struct Format;
+impl Format { fn new() -> u32 { 1 } }
+#[kernel]
+fn k(a: u32, b: bf16, c: f32) {
+    gpu_printf!("{:+} {:<+5} {:8} {:>8} {:.3} {:+.2e}", a, Format::new(), c"l", c"r", b, c);
+}
+""")
+    c = "+%llu +%-4llu %-8s %8s %.3f %+.2e"
+    assert ", ".join(map(str, (*c.encode(), 0))) in kernels.compile(source).text
+
+
+def test_characters_take_the_places_that_c_gives_them(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+#[kernel]
+fn k(a: u8, b: u32, c: i64) { gpu_printf!("{:c}{:c}{}{:c}{}", a, b, c, a, c); }
+""")
+    stores = re.findall(r"st\.local\S*\.b(\d+)\s+\[%rd\d+(?:\+(\d+))?\]", body(kernels.compile(source), "k"))
+    # A merged store may cover the two that begin it.
+    assert {(int(at or 0), int(bits)) for bits, at in stores} >= {(8, 64), (16, 32), (24, 64)}, stores
 
 
 def test_math_is_inlined(kernels: Kernels, snippet: Snippet, tools: CudaTools, tmp_path: Path) -> None:
@@ -385,6 +467,17 @@ fn old() {}
 """)
     assert only(kernels.compile(source)).name == "new"
     assert only(kernels.compile(source, Capability(8, 0))).name == "old"
+
+
+def test_an_atomic_static_is_global_memory(kernels: Kernels, snippet: Snippet) -> None:
+    source = snippet("""
+use rustcuda_device::atomic::{AtomicOrdering, DeviceAtomicU32};
+static COUNT: DeviceAtomicU32 = unsafe { DeviceAtomicU32::new(7) };
+#[kernel] unsafe fn count(x: *mut u32) { unsafe { *x = COUNT.fetch_add(1, AtomicOrdering::Relaxed) } }
+""")
+    module = kernels.compile(source)
+    assert re.search(r"^\.global \.align 4 \.b8 \w+COUNT\[4\] = \{7\};$", module.text, re.MULTILINE)
+    assert "atom.relaxed.gpu.global.add.u32" in body(module, "count")
 
 
 def test_bulk_copies_arrive_in_shared_memory(
@@ -550,6 +643,36 @@ sums!(A B);
 """)
     declared = re.findall(r"^\.shared .*", kernels.compile(source).text, re.MULTILINE)
     assert declared == [f".shared .align 4 .b8 __shared_other_S{n}[128];" for n in ("", "$2")]
+
+
+@pytest.mark.parametrize(("rust_type", "count"), [("u32", 1), ("T", 2), ("(T, u32)", 2)])
+def test_shared_arrays_of_generic_functions_are_told_by_their_type(
+    kernels: Kernels, snippet: Snippet, rust_type: str, count: int
+) -> None:
+    source = snippet(f"""
+#[device] unsafe fn place<T>() -> *mut u32 {{
+    static mut S: SharedArray<{rust_type}, 4> = SharedArray::UNINIT;
+    (&raw mut S).cast()
+}}
+#[kernel] unsafe fn k(x: *mut u32) {{ unsafe {{
+    *place::<i32>() = *x; *place::<f32>() = *x.add(1); thread::sync_threads();
+    *x = *place::<i32>() + *place::<f32>().add(1);
+}} }}
+""")
+    module = kernels.compile(source)
+    assert len(re.findall(r"^\.shared .*", module.text, re.MULTILINE)) == count
+
+
+def test_a_method_of_two_traits_can_be_told_whose_it_is(kernels: Kernels, snippet: Snippet) -> None:
+    source = """
+trait Mine { fn sqrt(self) -> f32; }
+impl Mine for f32 { fn sqrt(self) -> f32 { 2.0 } }
+#[device] fn mine(x: f32) -> f32 { CALL }
+#[kernel] unsafe fn k(x: *mut f32) { unsafe { *x = mine(*x) + FloatExt::sqrt(*x) } }
+"""
+    kernels.compile(snippet(source.replace("CALL", "Mine::sqrt(x)")))
+    ambiguous = kernels.rustc(snippet(source.replace("CALL", "x.sqrt()")), HOPPER)
+    assert "error[E0034]" in ambiguous.stderr
 
 
 def test_shared_memory_of_no_bytes_is_refused(kernels: Kernels, snippet: Snippet) -> None:
@@ -770,8 +893,15 @@ def test_two_threads_never_get_one_element(kernels: Kernels, snippet: Snippet, s
             "a tile has at most 32768 elements",
         ),
         (
-            "use rustcuda_device::atomic::*;\nstatic CELL: BlockAtomicU32 = BlockAtomicU32::new(0);",
+            "use rustcuda_device::atomic::*;\nstatic CELL: BlockAtomicU32 = unsafe { Atomic::new(0) };",
             "cannot be shared between threads safely",
+        ),
+        *(
+            (
+                f"use rustcuda_device::atomic::*;\nfn local() {{ {atomic}::new(Default::default()); }}",
+                "Atomic::<T, S>::new` is unsafe and requires unsafe block",
+            )
+            for atomic in ("BlockAtomicU32", "DeviceAtomicF64", "SystemAtomicF16x2")
         ),
         *(
             (
@@ -805,6 +935,26 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel]\nextern "C" fn k() {}', 3, "a kernel cannot be `extern`"),
         ("#[kernel]\nstruct K;", 3, "#[kernel] goes on a function"),
         ("#[kernel] fn\nκ() {}", 3, "ASCII"),
+        ("#[constant] static\nκ: ConstantMemory<u8> = ConstantMemory::UNINIT;", 3, "rename the constant"),
+        *(
+            (f"{mark}\n#[{attribute}]\n{item}", 3, f"a {what} takes no #[{word}]: it is a symbol")
+            for attribute, word in (
+                ("no_mangle", "no_mangle"),
+                ("unsafe(no_mangle)", "no_mangle"),
+                ("test", "test"),
+                ('unsafe(export_name = "x")', "export_name"),
+                ('unsafe(link_section = ".x")', "link_section"),
+                ("cfg_attr(all(), unsafe(no_mangle))", "no_mangle"),
+            )
+            for mark, item, what in (
+                ("#[kernel]", "fn k() {}", "kernel"),
+                ("#[constant]", "static C: ConstantMemory<u8> = ConstantMemory::UNINIT;", "constant"),
+            )
+        ),
+        ("#[kernel] fn\nvprintf() {}", 3, "rename the kernel, e.g. to `vprintf_kernel`"),
+        ("#[kernel] fn\nmemcmp() {}", 3, "CUDA or the compiler keeps the name `memcmp` for itself"),
+        ("#[kernel] fn\n__nv_expf() {}", 3, "rename the kernel, e.g. to `nv_expf_kernel`"),
+        ("#[kernel(f32)] fn\n__k<T>(x: *mut T) {}", 3, "keeps the name `__k_f32` for itself"),
         ("#[kernel] fn k\n<'a>(x: &'a [f32]) {}", 3, "over lifetimes neither"),
         ("struct S; impl S {\n#[kernel] fn k(&self) {} }", 3, "a kernel is a free function"),
         ("struct S; impl S {\n#[kernel] fn k(&'static mut self) {} }", 3, "a kernel is a free function"),
@@ -825,6 +975,21 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ),
         ("#[kernel(block(32,\n0 - 1))]\nfn k() {}", 3, "block of kernel `k` has a negative number"),
         ("#[kernel]\n#[cluster_launch(-2)]\nfn k() {}", 3, "cluster of kernel `k` has a negative number"),
+        *(
+            (
+                f"#[kernel]\n#[{attribute}({numbers})]\nfn k() {{}}",
+                3,
+                f"{promise} of kernel `k` takes {whole}",
+            )
+            for attribute, promise in (("launch_bounds", "launch_bounds"), ("cluster_launch", "cluster"))
+            for numbers, whole in (
+                ("255.9", "whole numbers, not a `{float}`"),
+                ("true", "whole numbers, not a `bool`"),
+                ("'a', 1", "whole numbers, not a `char`"),
+                ("1, f32::MAX", "whole numbers, not a `f32`"),
+            )
+        ),
+        ("#[kernel(block(1,\n2.5))]\nfn k() {}", 3, "block of kernel `k` takes whole numbers"),
         ("#[launch_bounds(2)]\nfn k() {}", 2, "belongs on a function with #[kernel]"),
         ("#[cluster_launch(2)]\nfn k() {}", 2, "#[cluster_launch] belongs on a function with #[kernel]"),
         ("#[kernel(block(1, 2, 3, 4))]\nfn k() {}", 2, "take one to three numbers"),
@@ -863,6 +1028,13 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel] fn k() {\ngpu_printf!("{a}"); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{}{a:?}", 1); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:0<5}", 1); }', 3, "gaps are filled by spaces only"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:*>5}", 1); }', 3, "gaps are filled by spaces only"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:^5}", 1); }', 3, "nothing can be put in the middle"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:#5x}", 1); }', 3, "no spaces can be put"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:+5}", 1_u8); }', 3, "no spaces can be put"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:08}", c"a"); }', 3, "only numbers have a sign"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:+c}", 65); }', 3, "only numbers have a sign"),
         ('#[kernel] fn k() {\ngpu_assert!(true, "{}", 1); }', 3, "print values by gpu_printf! before it"),
         ('#[kernel] fn k() {\ngpu_printf!("{}", [1]); }', 3, "gpu_printf! cannot print a `[{integer}; 1]`"),
         ("#[kernel]\nfn k(x: [f32; 0]) {}", 2, "an array without elements is no parameter of a kernel"),
@@ -956,6 +1128,22 @@ fn first<T: Copy>(value: T) -> T {
         unsafe { FIRST[0] = value };
     }
     unsafe { FIRST[0] }
+}
+
+// f16 is not stable: named as a type of a kernel, or where it is cut away.
+#[kernel(f16, bf16)]
+pub fn halves<T: Float>(x: &[T], mut y: DisjointSlice<T>) {
+    if let Some((y, index)) = y.get_mut_indexed() {
+        *y = x[index.get()];
+    }
+}
+
+#[kernel]
+#[cfg(target_arch = "nvptx64")]
+pub fn half(a: f16, mut y: DisjointSlice<f16>) {
+    if let Some((y, _)) = y.get_mut_indexed() {
+        *y *= a;
+    }
 }
 
 /// Doc.

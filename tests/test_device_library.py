@@ -95,7 +95,7 @@ def test_it_is_made_once_however_many_builds_need_it(
     (file,) = made(empty_cache)
     assert f"--extern=noprelude,nounused:rustcuda_prebuilt={file}" in given
     assert f"-Ldependency={file.parent}" in given
-    assert sorted(path.name for path in file.parent.iterdir()) == [".sizes.json", file.name]
+    assert sorted(path.name for path in file.parent.iterdir()) == [".files.json", file.name]
 
 
 def test_whatever_decides_it_is_in_its_key(

@@ -6,6 +6,7 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import itertools
 import math
 import pickle
 import random
@@ -33,6 +34,7 @@ from loaders import (
 
 from rustcuda_backend import elf
 from rustcuda_backend.capability import parse_list
+from rustcuda_backend.constants import ConstantSymbol
 from rustcuda_backend.cuda_versions import cuda_version
 from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.loader.content import python_names
@@ -779,6 +781,13 @@ def test_any_doc_comment_survives(make_loader: Any) -> None:
         ("len", "needs for itself"),
         ("isinstance", "needs for itself"),
         ("__file__", "needs for itself"),
+        ("Mapping", "needs for itself"),
+        ("_launch_k", "needs for itself"),
+        ("_Launch_k", "needs for itself"),
+        ("vprintf", "CUDA or the compiler keeps"),
+        ("memcmp", "CUDA or the compiler keeps"),
+        ("__nv_expf", "CUDA or the compiler keeps"),
+        ("__constant_T", "CUDA or the compiler keeps"),
         ("lambda", "is a Python keyword"),
         ("a$b", "is no Python name"),
     ],
@@ -789,6 +798,17 @@ def test_kernels_whose_names_python_cannot_have(name: str, why: str) -> None:
     assert f"kernel '{name}' cannot be called from Python" in caught.value.what
     assert why in caught.value.what
     assert "rename the kernel" in caught.value.hint
+
+
+@pytest.mark.parametrize("kinds", list(itertools.combinations(("kernel", "constant", "struct"), 2)))
+def test_two_things_of_one_name(kinds: tuple[str, str]) -> None:
+    takes = ["p: same{x: f32}"] if "struct" in kinds else []
+    kernel = signature("same" if "kernel" in kinds else "k", *takes)
+    constants = (ConstantSymbol("same", "u8", "u8", 1, 1),) if "constant" in kinds else ()
+    with pytest.raises(SignatureError) as caught:
+        generate(content(kernel, constants=constants))
+    assert caught.value.what == f"a {kinds[0]} and a {kinds[1]} are both called 'same'"
+    assert caught.value.where == f"{kinds[1]} 'same'"
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,24 @@ class TestInstances:
         names = ["x_TID_12", f"y_TID_{'A' * 32}"]
         assert self.names(*names) == (names, ())
 
+    def test_one_whose_name_a_function_has_is_left_out(self) -> None:
+        functions = ".visible .func turn()\n{\n}\n.func  (.param .b32 retval0) shift()\n{\n}\n"
+        names = [f"{name}_TID_{self.ONE}" for name in ("turn", "shift", "more")]
+        found = oxide_kernels.with_stable_names(ptx("sm_80", *map(entry, names), head=functions))
+        assert found.left_out == ("turn", "shift")
+
+    @pytest.mark.parametrize("longer", ["upscale", "scale_up", "scale_TID_x", "up_TID_scale"])
+    def test_names_that_hold_another_ones(self, longer: str) -> None:
+        def text(*names: str) -> str:
+            smem = (f".extern .shared .align 16 .b8 __dynamic_smem_{name}[];\n" for name in names)
+            kernels = (entry(name, ".u32", body=f"\tld.param.b32 %r1, [{name}_param_0];\n") for name in names)
+            return ptx("sm_80", *kernels, head="".join(smem))
+
+        several = (f"{longer}_TID_{self.ONE}", f"{longer}_TID_{self.TWO}")
+        found = oxide_kernels.with_stable_names(text(f"scale_TID_{self.ONE}", *several))
+        assert found.left_out == (longer,)
+        assert found.text == text("scale", *several)
+
     def test_all_that_is_named_after_an_instance_is_renamed(self) -> None:
         name = f"turn_TID_{self.ONE}"
         head = f".extern .shared .align 16 .b8 __dynamic_smem_{name}[];\n"

@@ -98,6 +98,18 @@ class TestBackend:
             oxide_tools.read_config(tmp_path)
         assert caught.value.where == str(tmp_path / oxide_tools.CONFIG)
 
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [(b"backend =\n", 1), (b"\n\n[env\n", 3), (b'backend = "a"\nbackend = "b"\n', 2), (b"# \xff\n", 0)],
+    )
+    def test_a_configuration_that_is_no_toml(self, tmp_path: Path, text: bytes, line: int) -> None:
+        (tmp_path / ".cargo").mkdir()
+        (tmp_path / oxide_tools.CONFIG).write_bytes(text)
+        with pytest.raises(ToolError, match="is not valid TOML") as caught:
+            find_backend(Settings(), tmp_path / "kernels", {})
+        assert caught.value.where == str(tmp_path / oxide_tools.CONFIG)
+        assert f"line {line}" in caught.value.what or not line
+
 
 class TestToolchain:
     def backend(self, stand_in: StandIn) -> Backend:
@@ -157,11 +169,34 @@ class TestToolchain:
         # The library knows better than the file.
         found = find_toolchain(self.backend(stand_in), "", tmp_path, {"PATH": path})
         assert found.sysroot == stand_in.root
+        # Also where rustup does not have what the file, or a variable, names.
+        program(tmp_path / "bin" / "rustup", "#!/bin/sh\necho not installed >&2\nexit 1\n")
+        for more in ({}, {"RUSTUP_TOOLCHAIN": "nightly-2"}):
+            found = find_toolchain(self.backend(stand_in), "", tmp_path, {"PATH": path, **more})
+            assert found.sysroot == stand_in.root
+        program(tmp_path / "bin" / "rustup", f"#!/bin/sh\necho '{other}'\n")
         # Where it does not, the file is somebody's choice.
         stand_in.backend.with_name("toolchain-fingerprint.txt").unlink()
         error = refused(self.backend(stand_in), tmp_path, {"PATH": path})
         assert "rust-toolchain" in error.where
         assert "does not have librustc_driver" in error.what
+
+    def test_rustups_own_come_before_path(self, stand_in: StandIn, tmp_path: Path) -> None:
+        # rustup's proxy on PATH obeys a rust-toolchain file, and may fetch what that names.
+        program(tmp_path / "bin" / "rustc", f"#!/bin/sh\ntouch '{tmp_path / 'asked'}'\nexit 1\n")
+        (tmp_path / ".rustup" / "toolchains").mkdir(parents=True)
+        (tmp_path / ".rustup" / "toolchains" / "nightly-1").symlink_to(stand_in.root)
+        environ = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path)}
+        assert find_toolchain(self.backend(stand_in), "", tmp_path, environ).sysroot == stand_in.root
+        assert not (tmp_path / "asked").exists()
+
+    @pytest.mark.parametrize("date", ["2026-02-30", "9999-12-31", "0000-01-01", "soon", "2026-1-1"])
+    def test_a_note_with_an_impossible_date(self, stand_in: StandIn, tmp_path: Path, date: str) -> None:
+        note = stand_in.backend.with_name("toolchain-fingerprint.txt")
+        text = note.read_text(encoding="utf-8").replace("date: 2026-04-02", f"date: {date}")
+        note.write_text(text, encoding="utf-8")
+        error = refused(self.backend(stand_in), tmp_path, {"PATH": str(stand_in.root / "bin")})
+        assert error.hint.startswith("rebuild the library")
 
     def test_without_cargo(self, stand_in: StandIn, tmp_path: Path) -> None:
         (stand_in.root / "bin" / "cargo").unlink()
@@ -237,6 +272,23 @@ class TestLlvm:
         # No other than the named one, even where it does not fit.
         with pytest.raises(ToolError, match="one LLVM version"):
             find_llvm(bare, {**environ, "CUDA_OXIDE_OPT": str(self.folder(bare) / "opt")})
+        # One that is not there is called by its name.
+        for variable in ("CUDA_OXIDE_OPT", "CUDA_OXIDE_LLVM_LINK", "CUDA_OXIDE_LLC"):
+            gone = str(tmp_path / "gone")
+            with pytest.raises(ToolError) as caught:
+                find_llvm(bare, {**environ, variable: gone})
+            assert gone in caught.value.where
+            assert variable in caught.value.where
+
+    def test_those_that_are_named_as_path_has_them(self, bare: RustToolchain, tmp_path: Path) -> None:
+        llvm(tmp_path / "bin", "22.1.2", suffix="-22")
+        named = {
+            "CUDA_OXIDE_LLC": "llc-22",
+            "CUDA_OXIDE_OPT": "opt-22",
+            "CUDA_OXIDE_LLVM_LINK": "llvm-link-22",
+        }
+        found = find_llvm(bare, {"PATH": str(tmp_path / "bin"), **named})
+        assert [path.parent for path in (found.llc, found.opt, found.llvm_link)] == [tmp_path / "bin"] * 3
 
 
 def test_libdevice(stand_in: StandIn, tmp_path: Path) -> None:
@@ -258,15 +310,9 @@ PLAIN = '[dependencies]\nserde = "1"\n'
 DEVICE = '[dependencies]\ncuda-device = { git = "https://git.invalid/cuda-oxide.git" }\n'
 BY_PATH = '[dependencies]\nmore = { path = "../more" }\n'
 INHERITING = "[dependencies]\nmore.workspace = true\nnone.workspace = true\n"
+TESTS = '[dev-dependencies]\ncuda-device = "1"\n'
+OPTIONAL = '[dependencies]\ncuda-device = { version = "1", optional = true }\n'
 WORKSPACE = '[workspace]\nmembers = ["k"]\n[workspace.dependencies]\nmore = { path = "more" }\n'
-
-
-def lock(**packages: str) -> str:
-    """A Cargo.lock with one dependency for each package."""
-    return "".join(
-        f'[[package]]\nname = "{name}"\ndependencies = [{below and repr(below)}]\n'
-        for name, below in packages.items()
-    )
 
 
 CRATES: dict[str, tuple[dict[str, str], bool]] = {
@@ -276,7 +322,8 @@ CRATES: dict[str, tuple[dict[str, str], bool]] = {
     "no tables": ({"k/Cargo.toml": "dependencies = 1\ntarget = 2\nbuild-dependencies = []\n"}, False),
     "no TOML": ({"k/Cargo.toml": "no TOML"}, False),
     "renamed": ({"k/Cargo.toml": '[dependencies]\nd = { package = "cuda-device", version = "1" }\n'}, True),
-    "tests only": ({"k/Cargo.toml": '[dev-dependencies]\ncuda-device = "1"\n'}, False),
+    "tests only": ({"k/Cargo.toml": TESTS}, False),
+    "optional": ({"k/Cargo.toml": OPTIONAL}, False),
     "of a target": ({"k/Cargo.toml": "[target.'cfg(unix)'.dependencies]\ncuda-device = \"1\"\n"}, True),
     "by path": ({"k/Cargo.toml": BY_PATH, "more/Cargo.toml": DEVICE}, True),
     "loop": (
@@ -288,20 +335,108 @@ CRATES: dict[str, tuple[dict[str, str], bool]] = {
     ),
     "inherited": ({"k/Cargo.toml": INHERITING, "Cargo.toml": WORKSPACE, "more/Cargo.toml": DEVICE}, True),
     "inherited from nothing": ({"k/Cargo.toml": INHERITING, "Cargo.toml": "[workspace]\n"}, False),
-    # Crates from elsewhere, of which only the lock tells.
-    "locked": (
-        {"k/Cargo.toml": PLAIN, "Cargo.lock": lock(serde="mid 1.0.0", mid="cuda-device")},
-        True,
-    ),
-    "another member's": ({"k/Cargo.toml": PLAIN, "Cargo.lock": lock(serde="", other="cuda-device")}, False),
+    # Of a crate by path, what a build of this one takes.
+    "tests of another": ({"k/Cargo.toml": BY_PATH, "more/Cargo.toml": TESTS}, False),
+    "build scripts": ({"k/Cargo.toml": '[build-dependencies]\ncuda-device = "1"\n'}, False),
+    "odd features": ({"k/Cargo.toml": f"{OPTIONAL}[features]\ndefault = 1\nx = [2]\n"}, False),
 }
+
+# A lock that any build has settled: it holds all that some feature or some test asks for.
+LOCK = """\
+version = 4
+[[package]]
+name = "k"
+version = "0.1.0"
+dependencies = ["cuda-device", "more", "serde"]
+[[package]]
+name = "more"
+version = "0.1.0"
+dependencies = ["cuda-device 1.0.0"]
+[[package]]
+name = "serde"
+version = "1.0.0"
+dependencies = ["cuda-device"]
+[[package]]
+name = "cuda-device"
+version = "1.0.0"
+"""
+ODD_LOCKS = (
+    "no TOML",
+    "package = 1",
+    'package = ["k"]',
+    "[[package]]\ndependencies = [1]",
+    "[package]\nname = 1",
+)
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "k"
 
 
 @pytest.mark.parametrize(("files", "expected"), CRATES.values(), ids=CRATES)
 def test_whether_a_crate_depends_on_the_device_crate(
     tmp_path: Path, files: dict[str, str], expected: bool
 ) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    assert depends_on_device(tmp_path / "k") is expected
+    crate = write(tmp_path, files)
+    assert depends_on_device(crate, Settings()) is expected
+    # A build leaves Cargo.lock behind; the next one chooses the same compiler, whatever is in it.
+    for lock in (LOCK, *ODD_LOCKS):
+        (tmp_path / "Cargo.lock").write_text(lock, encoding="utf-8")
+        (crate / "Cargo.lock").write_text(lock, encoding="utf-8")
+        assert depends_on_device(crate, Settings()) is expected
+
+
+@pytest.mark.parametrize(
+    ("features", "settings", "expected"),
+    [
+        ("", Settings(), False),
+        ("", Settings(features=("cuda-device",)), True),
+        ("", Settings(cargo_args=("--all-features",)), True),
+        ('default = ["gpu"]\ngpu = ["dep:cuda-device"]', Settings(), True),
+        (
+            'default = ["gpu"]\ngpu = ["dep:cuda-device"]',
+            Settings(cargo_args=("--no-default-features",)),
+            False,
+        ),
+        ('gpu = ["dep:cuda-device"]', Settings(), False),
+        ('gpu = ["dep:cuda-device"]', Settings(features=("gpu",)), True),
+        ('gpu = ["dep:cuda-device"]', Settings(cargo_args=("--features", "x,gpu")), True),
+        ('gpu = ["dep:cuda-device"]', Settings(cargo_args=("--features=gpu",)), True),
+        # A feature that only has the name.
+        ('cuda-device = []\ngpu = ["dep:cuda-device"]', Settings(features=("cuda-device",)), False),
+        ('gpu = ["cuda-device/f16"]', Settings(features=("gpu",)), True),
+        ('gpu = ["cuda-device?/f16"]', Settings(features=("gpu",)), False),
+        ('gpu = ["gpu", "more"]\nmore = ["gpu"]', Settings(features=("gpu",)), False),
+    ],
+)
+def test_an_optional_device_crate_counts_where_a_feature_asks_for_it(
+    tmp_path: Path, features: str, settings: Settings, expected: bool
+) -> None:
+    crate = write(tmp_path, {"k/Cargo.toml": f"{OPTIONAL}[features]\n{features}\n"})
+    assert depends_on_device(crate, settings) is expected
+
+
+@pytest.mark.parametrize(
+    ("dependency", "expected"),
+    [
+        ('more = { path = "../more" }', False),
+        ('more = { path = "../more", features = ["gpu"] }', True),
+        ("more.workspace = true", True),
+        ('more = { workspace = true, features = ["gpu"] }', True),
+        (
+            'more = { path = "../more" }\nagain = { path = "../more", package = "more", features = ["gpu"] }',
+            True,
+        ),
+        ('more = { path = "../more", optional = true, features = ["gpu"] }', False),
+        ('more = { path = "../more", optional = true }\n[features]\ndefault = ["more/gpu"]', True),
+        ('more = { path = "../more" }\n[features]\ndefault = ["more?/gpu"]', True),
+    ],
+)
+def test_features_that_a_crate_asks_of_another(tmp_path: Path, dependency: str, expected: bool) -> None:
+    shared = WORKSPACE.replace('path = "more"', 'path = "more", features = ["gpu"]')
+    more = f'{OPTIONAL}[features]\ngpu = ["dep:cuda-device"]\n'
+    files = {"k/Cargo.toml": f"[dependencies]\n{dependency}\n", "Cargo.toml": shared, "more/Cargo.toml": more}
+    assert depends_on_device(write(tmp_path, files), Settings()) is expected

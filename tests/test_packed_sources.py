@@ -55,6 +55,35 @@ def test_what_only_source_code_names_is_said_once_a_build_has_read_it(
     assert "rustcuda: warning" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("place", ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "configuration"])
+def test_builds_are_found_where_cargo_has_its_target_directory(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    project = make_project()
+    folder = project / "built" / "rustcuda" / "sm_80" / "nvptx64-nvidia-cuda" / "release"
+    folder.mkdir(parents=True)
+    (project / "table.txt").touch()
+    (folder / "libk.d").write_text(f"{folder}/libk.a: {project}/table.txt\n", encoding="utf-8")
+    assert not list(packed_sources.warnings(project, "kernels", [], []))
+    if place == "configuration":
+        (project / ".cargo").mkdir()
+        (project / ".cargo" / "config.toml").write_text('[build]\ntarget-dir = "built"\n', encoding="utf-8")
+    else:
+        monkeypatch.setenv(place, "../built")
+    (said,) = packed_sources.warnings(project, "kernels", [], [])
+    assert "the last build read table.txt, which the sdist lacks" in said
+
+
+def test_sources_that_the_manifest_names_are_needed(make_project: MakeProject) -> None:
+    """The library with all beside it, the build script alone where it lies in the crate's folder."""
+    manifest = '[package]\nname = "k"\nbuild = "make.rs"\n[lib]\npath = "lib/k.rs"\n'
+    project = make_project(manifest=manifest)
+    names = ["lib/k.rs", "lib/more/part.rs", "make.rs", "notes.rs"]
+    sources = [f"kernels/{name}" for name in names]
+    (said,) = packed_sources.warnings(project, "kernels", sources, [])
+    assert "leaves kernels/lib/k.rs, kernels/lib/more/part.rs, kernels/make.rs out" in said
+
+
 @pytest.mark.parametrize(
     ("line", "lacks"),
     [

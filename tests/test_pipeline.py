@@ -549,6 +549,11 @@ def test_kernels_of_a_dependency_come_along_if_it_is_named_and_are_warned_of_oth
         "to have them, name it in some_kernels: use more_kernels as _;"
     )
     assert said.count(warning) == 1
+    # As another kernel crate of the wheel it has a module of its own.
+    settings = read_settings(read_table(project) or {}, {"capabilities": "8.0"}, {})
+    beside = dataclasses.replace(settings, others=("kernels/more",))
+    pipeline.build(project, "some_package.kernels_cuda", beside, Report())
+    assert "more_kernels" not in capfd.readouterr().err
     source = project / "kernels/src/lib.rs"
     source.write_text("use more_kernels as _;\n" + DEVICE_KERNEL, encoding="utf-8")
     os.utime(source, ns=(0, source.stat().st_mtime_ns + 2_000_000_000))
@@ -587,6 +592,11 @@ def test_kernels_of_a_dependency_come_along_if_it_is_named_and_are_warned_of_oth
             }""",
             "take `*const T`",
         ),
+        (
+            DEVICE_KERNEL + "struct S;\nimpl S {\n#[kernel]\npub fn of_s(x: *mut u32) {}\n}\n",
+            "move the kernel out of the impl or trait",
+        ),
+        (DEVICE_KERNEL + PLAIN_KERNEL.replace("store", "memcmp"), "rename functions with #[no_mangle]"),
     ],
 )
 def test_what_compilers_say_in_riddles_gets_a_way_out(

@@ -222,14 +222,6 @@ def test_names_are_those_that_python_reads(make_loader: Any, name: str) -> None:
     assert [value[:1] for value in loaded.last.packed] == [b"\x03", b"\x04", b"\0"]
 
 
-@pytest.mark.parametrize("name", [*sorted(_StructValue.__dict__), "__del__", "__getattr__", "__dict__", "__"])
-def test_fields_that_would_change_what_a_struct_is(name: str) -> None:
-    message = rf"field '{name}' of struct 'P' cannot be reached from Python: Python and the loader keep"
-    with pytest.raises(SignatureError, match=message) as caught:
-        generate(content(signature("k", f"a: Outer{{x: f32, p: P{{{name}: f32}}}}")))
-    assert "rename the field in Rust" in caught.value.hint
-
-
 class Index:
     def __index__(self) -> int:
         return 3
@@ -287,6 +279,22 @@ def test_threads_get_one_type(loaded: Loaded) -> None:
 def test_wrong_fields(loaded: Loaded, values: Any, named: Any, message: str) -> None:
     with pytest.raises(loaded.module.ArgumentsError, match=message):
         loaded.module.Inner(*values, **named)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        *sorted({*dir(_StructValue), *_StructValue.__annotations__}),
+        *("__del__", "__getattr__", "__dict__", "__match_args__", "__qualname__", "self", "class"),
+    ],
+)
+def test_a_field_called_as_what_the_types_have_themselves(make_loader: Any, own: str) -> None:
+    module = make_loader(content(signature("k", f"p: P{{{own}: u8, b: u8}}"))).module
+    value = module.P(3, b=4)
+    assert getattr(value, f"{own}_") == 3
+    assert type(value) is module.P is value.__class__
+    assert (repr(value), module.P.__module__) == (f"P({own}_=3, b=4)", module.__name__)
+    assert value == module.P(**{f"{own}_": 3, "b": 4}) == pickle.loads(pickle.dumps(value))  # noqa: S301
 
 
 def test_something_else_than_the_struct(loaded: Loaded) -> None:
@@ -384,9 +392,9 @@ def test_no_struct_has_a_name_that_the_stub_needs() -> None:
     ("signatures", "message"),
     [
         (("k", "a: P{x: f32}", "b: P{x: f64}"), "two structs of different fields are called 'P'"),
-        (("P", "a: P{x: f32}"), "a kernel and a struct are both called 'P'"),
         (("k", "a: \N{MICRO SIGN}{x: f32}"), "cannot be reached from Python: .* is no Python name"),
         (("k", "a: load{x: f32}"), "struct 'load' cannot be reached from Python"),
+        (("k", "a: f32{x: u8}"), "'f32' is a number's name"),
     ],
 )
 def test_names_that_structs_cannot_have(signatures: Any, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,8 +141,7 @@ def variables(
     """
     return {
         "RUSTC": str(toolchain.rustc),
-        # The user may allow everything already.
-        **({} if environ.get("RUSTC_BOOTSTRAP") == "1" else bootstrap),
+        **_bootstrap(bootstrap, environ.get("RUSTC_BOOTSTRAP", "")),
         # Only flags given this way reach the dependencies too; those after `--` do not.
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "CARGO_INCREMENTAL": "0",
@@ -149,6 +149,20 @@ def variables(
         # All passes would share a build directory of the user's, and wait for each other.
         "CARGO_BUILD_BUILD_DIR": str(build_pass.directory),
     }
+
+
+def _bootstrap(ours: Mapping[str, str], given: str) -> Mapping[str, str]:
+    """What allows unstable features, to the crates that the user names as well; he may allow all already."""
+    if given == "1":
+        return {}
+    named = {name for name in given.split(",") if name.isidentifier()}
+    return {name: ",".join((value, *sorted(named - {*value.split(",")}))) for name, value in ours.items()}
+
+
+def ptxas_arguments(settings: Settings) -> tuple[str, ...]:
+    """What ptxas must be told so that it keeps to the settings that the compilers keep to."""
+    # ptxas contracts instructions that name no rounding: in `asm!`, those of bf16 and of pairs of halves.
+    return () if settings.fmad else ("-fmad=false",)
 
 
 def message_format(report: Report) -> str:
@@ -162,6 +176,13 @@ def cfg_flags(capability: Capability) -> Iterator[str]:
         yield f'--cfg=cuda_arch="{value}"'
     quoted = ", ".join(f'"{value}"' for value in all_cfg_values())
     yield f"--check-cfg=cfg(cuda_arch, values({quoted}))"
+
+
+def is_beside(artifact: Message, crate: Crate, settings: Settings) -> bool:
+    """Whether an artifact is of another kernel crate of the wheel, which has a module of its own."""
+    folder = process.path(artifact["manifest_path"]).parent.resolve()
+    ways = (os.path.relpath(other, settings.crate) for other in settings.others)
+    return folder in [(crate.directory / way).resolve() for way in ways]
 
 
 def private_paths(crate: Crate, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:

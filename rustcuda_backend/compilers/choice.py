@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rustcuda_backend import oxide_crates, oxide_tools
+from rustcuda_backend import oxide_crates, oxide_environ, oxide_tools
 from rustcuda_backend.errors import ToolError
 from rustcuda_backend.oxide_tools import Backend
 from rustcuda_backend.settings import Settings
@@ -53,7 +53,7 @@ def choose(settings: Settings, directory: Path, environ: Mapping[str, str]) -> C
             where=f"{asked}; looked for it in {_looked_in(environ)}",
             hint=oxide_tools.INSTALL_HINT,
         )
-    if not oxide_crates.depends_on_device(directory):
+    if not oxide_crates.depends_on_device(directory, settings):
         return Choice(f"the crate does not depend on {oxide_crates.DEVICE}")
     backend = oxide_tools.find_backend(settings, directory, environ)
     if backend:
@@ -64,7 +64,7 @@ def choose(settings: Settings, directory: Path, environ: Mapping[str, str]) -> C
 def _looked_in(environ: Mapping[str, str]) -> str:
     cached = oxide_tools.cached_backend(environ)
     places = (
-        *("the setting cuda-oxide-backend", oxide_tools.BACKEND_VARIABLE, str(oxide_tools.CONFIG)),
+        *("the setting cuda-oxide-backend", oxide_environ.BACKEND_VARIABLE, str(oxide_tools.CONFIG)),
         *((str(cached),) if cached else ()),
     )
     return ", ".join(places)

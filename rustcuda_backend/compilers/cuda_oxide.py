@@ -5,6 +5,7 @@ cargo is called directly, not `cargo oxide`, which touches sources and fetches w
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import os
@@ -17,6 +18,7 @@ from rustcuda_backend import (
     cache,
     cargo_failure,
     dep_info,
+    oxide_environ,
     oxide_failure,
     oxide_kernels,
     process,
@@ -29,18 +31,15 @@ from rustcuda_backend.compilers.cargo_pass import CargoPass, Message
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.device_crates import make_ignored
 from rustcuda_backend.errors import CompileError
-from rustcuda_backend.llvm_tools import LLVM_VARIABLES
-from rustcuda_backend.oxide_tools import BACKEND_VARIABLE, OxideTools
+from rustcuda_backend.oxide_tools import OxideTools
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
 from rustcuda_backend.settings import Settings
 from rustcuda_backend.signature import KernelSignature
 
-# Of cuda-oxide's variables, what a user may set: what is printed, and two that decide the code. Of many
-# others the mere presence counts, and each has a setting here.
-_PRINTING = tuple(f"CUDA_OXIDE_{name}" for name in ("VERBOSE", "SHOW_RUSTC_MIR", "DUMP_MIR", "DUMP_LLVM"))
-_DECIDING = ("CUDA_OXIDE_MIR_PASSES", "CUDA_OXIDE_UNCHECKED_INDEXING")
-_FINDING = (BACKEND_VARIABLE, "CUDA_OXIDE_LIBDEVICE", *LLVM_VARIABLES)
+# A wrapper that caches what rustc makes knows nothing of the PTX and leaves it out. cargo takes an empty
+# variable for none, whatever its configuration says.
+_NO_WRAPPERS = {"RUSTC_WRAPPER": "", "RUSTC_WORKSPACE_WRAPPER": ""}
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class CudaOxideCompiler:
         crate: The kernel crate.
         settings: The project's settings.
         rustflags: The user's own flags, which come before ours.
-        environ: The environment for cargo.
+        environ: The environment for cargo, with what `.cargo/cuda-oxide.toml` adds to it.
         cargo_jobs: How many rustc's each pass may run at once.
         report: Where messages go.
     """
@@ -94,7 +93,7 @@ class CudaOxideCompiler:
         described = self._describe(build_pass, kept)
         module = oxide_kernels.finish(named.text, build_pass.capability, described)
         self._check_kernels(module, described)
-        return module
+        return dataclasses.replace(module, ptxas_arguments=cargo_pass.ptxas_arguments(self.settings))
 
     def sources(self, build_pass: Pass) -> frozenset[Path]:
         """See `Compiler.sources`."""
@@ -108,30 +107,19 @@ class CudaOxideCompiler:
         cargo does not know of the PTX. So it is written into an empty folder each time, and kept together
         with the time of the library that came with it.
         """
-        kept = build_pass.directory / f"{self.crate.name}.oxide.ptx"
-        library, written = self._run_cargo(build_pass)
-        if not written.is_file() and library["fresh"]:
-            if _belongs(kept, library):
-                return kept
+        kept = _kept(build_pass, self.crate.name)
+        library = self._run_cargo(build_pass)
+        if library["fresh"] and not _belongs(kept, library):
             shutil.rmtree(build_pass.directory / self.tools.toolchain.host)
-            library, written = self._run_cargo(build_pass)
-        if not written.is_file():
+            library = self._run_cargo(build_pass)
+        if not _belongs(kept, library):
             raise oxide_failure.without_ptx(
-                written.parent, self.crate, build_pass.capability, self._for_libdevice()
+                _ptx_folder(build_pass), self.crate, build_pass.capability, self._for_libdevice()
             )
-        for other in sorted(written.parent.glob("*.ptx")):
-            if other != written and (names := [entry.name for entry in _entries(other)]):
-                self.report.warn(
-                    f"the dependency '{other.stem}' has kernels that are not in the wheel: "
-                    f"{', '.join(names)}; to have them, name its folder in [[tool.rustcuda.crates]]"
-                )
-        _stamp_file(kept).unlink(missing_ok=True)
-        written.replace(kept)
-        cache.write_atomically(_stamp_file(kept), _stamp(library).encode())
         return kept
 
-    def _run_cargo(self, build_pass: Pass) -> tuple[Message, Path]:
-        """Compiles where anything has changed; returns cargo's message of the library, and the PTX to be."""
+    def _run_cargo(self, build_pass: Pass) -> Message:
+        """Compiles where anything has changed; returns cargo's message of the crate's library."""
         folder = _ptx_folder(build_pass)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -143,8 +131,28 @@ class CudaOxideCompiler:
                 said, build_pass.capability, self.crate, self.tools.backend, self.settings
             ),
         )
-        own = [artifact for artifact in artifacts if self._is_own(artifact)]
-        return own[-1], folder / f"{self.crate.name}.ptx"
+        library = [artifact for artifact in artifacts if self._is_own(artifact)][-1]
+        made = {_name(artifact): artifact for artifact in artifacts} | {self.crate.name: library}
+        for written in sorted(folder.glob("*.ptx")):
+            self._keep(written, made.get(written.stem), build_pass)
+        return library
+
+    def _keep(self, written: Path, made: Message | None, build_pass: Pass) -> None:
+        """Keeps the PTX of the crate, and that of a dependency which is a kernel crate of the wheel too.
+
+        When the turn comes to that one, cargo finds it fresh, and nothing writes its PTX again.
+        """
+        beside = made is not None and cargo_pass.is_beside(made, self.crate, self.settings)
+        if made and (beside or written.stem == self.crate.name):
+            kept = _kept(build_pass, written.stem)
+            _stamp_file(kept).unlink(missing_ok=True)
+            written.replace(kept)
+            cache.write_atomically(_stamp_file(kept), _stamp(made).encode())
+        elif names := [entry.name for entry in _entries(written)]:
+            self.report.warn(
+                f"the dependency '{written.stem}' has kernels that are not in the wheel: "
+                f"{', '.join(names)}; to have them, name its folder in [[tool.rustcuda.crates]]"
+            )
 
     def _cargo(self, build_pass: Pass, folder: Path) -> CargoPass:
         variables = self._variables(build_pass, folder)
@@ -155,7 +163,7 @@ class CudaOxideCompiler:
         manifest = process.path(artifact["manifest_path"])
         return (
             manifest.resolve() == (self.crate.directory / "Cargo.toml").resolve()
-            and artifact["target"]["name"].replace("-", "_") == self.crate.name
+            and _name(artifact) == self.crate.name
             and "custom-build" not in artifact["target"]["kind"]
         )
 
@@ -169,17 +177,18 @@ class CudaOxideCompiler:
             )
         _, target = ptx.header(raw)
         if target != capability.sm:
-            raise oxide_failure.of_floor(target.removeprefix("sm_"), capability, self.crate)
+            raise oxide_failure.of_target(target, capability, self.crate)
 
     def _check_kernels(self, module: PtxModule, described: Mapping[str, KernelSignature]) -> None:
         there = {entry.name for entry in ptx.parse_entries(module.text)}
         if missing := [name for name in described if name not in there]:
             raise oxide_failure.kernels_missing(missing, self.crate, module.capability)
-        if odd := [name for name in module.unlaunchable if not oxide_kernels.is_instance(name)]:
+        odd = [name for name in module.unlaunchable if not oxide_kernels.is_instance(name)]
+        if odd:
             names = ", ".join(odd)
             self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
-        elif not module.signatures:
-            raise cargo_failure.no_kernels(self.crate, module.capability)
+        if not module.signatures:
+            raise cargo_failure.no_kernels(self.crate, module.capability, odd)
 
     def _describe(self, build_pass: Pass, compiled: Path) -> dict[str, KernelSignature]:
         """What rustdoc knows of the kernels, called with the pass's own flags."""
@@ -193,17 +202,12 @@ class CudaOxideCompiler:
 
     def _environ(self) -> dict[str, str]:
         """The environment without what would steer cuda-oxide from outside."""
-        environ = {**(self.tools.config.environ or {}), **self.environ}
-        ignored = [
-            name
-            for name in sorted(environ)
-            if name.startswith("CUDA_OXIDE_") and name not in (*_PRINTING, *_DECIDING, *_FINDING)
-        ]
+        ignored = oxide_environ.ignored(self.environ)
         if ignored:
             self.report.warn(
                 f"not passed on to cuda-oxide, the settings of [tool.rustcuda] decide: {', '.join(ignored)}"
             )
-        return {name: value for name, value in environ.items() if name not in (*ignored, "RUSTFLAGS")}
+        return {name: value for name, value in self.environ.items() if name not in (*ignored, "RUSTFLAGS")}
 
     def _variables(self, build_pass: Pass, folder: Path) -> dict[str, str]:
         tools = self.tools
@@ -213,6 +217,7 @@ class CudaOxideCompiler:
         bootstrap = tools.toolchain.bootstrap(self.crate.graph)
         return {
             **cargo_pass.variables(tools.toolchain, bootstrap, self.environ, flags, build_pass),
+            **_NO_WRAPPERS,
             # The backend library is linked to a library of rustc's.
             "LD_LIBRARY_PATH": os.pathsep.join([own, *([libraries] if libraries else [])]),
             "CUDA_OXIDE_PTX_DIR": str(folder),
@@ -258,10 +263,9 @@ class CudaOxideCompiler:
 
     def _identity(self) -> str:
         """A hash of all else that decides the PTX, and that is the same on every machine."""
-        environ = self._environ()
-        deciding = (f"{name}={environ[name]}" for name in _DECIDING if name in environ)
         choices = (f"{name}={value}" for name, value in self._choices().items())
-        return cache.digest(self.tools.llvm.version, _sha256(self.tools.libdevice), *choices, *deciding)
+        deciding = oxide_environ.deciding(self.environ)
+        return cache.digest(*self.tools.llvm.versions, _sha256(self.tools.libdevice), *choices, *deciding)
 
     def _private_paths(self) -> Iterator[tuple[Path, str]]:
         """Folders whose names must not get into a wheel, and what stands for them there."""
@@ -310,14 +314,28 @@ def _ptx_folder(build_pass: Pass) -> Path:
     return build_pass.directory / ".rustcuda-ptx"
 
 
+def _kept(build_pass: Pass, crate: str) -> Path:
+    """Where the PTX of a crate stays."""
+    return build_pass.directory / f"{crate}.oxide.ptx"
+
+
+def _name(artifact: Message) -> str:
+    """The crate name of what cargo has made."""
+    return str(artifact["target"]["name"]).replace("-", "_")
+
+
 def _stamp_file(kept: Path) -> Path:
     return kept.with_name(f"{kept.name}-of")
 
 
 def _stamp(library: Message) -> str:
-    """What identifies one compilation of a crate: cargo links and copies with the file's time."""
+    """What identifies one compilation of a crate, also as a dependency, which has another file name.
+
+    cargo links and copies with the file's time.
+    """
     files = [process.path(name) for name in library["filenames"]]
-    return "\n".join(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files)
+    made = [path for path in files if path.suffix != ".rmeta"]
+    return "\n".join(f"{path.suffix} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in made)
 
 
 def _belongs(kept: Path, library: Message) -> bool:

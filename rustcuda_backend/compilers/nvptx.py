@@ -108,9 +108,9 @@ class NvptxCompiler:
         if module.unlaunchable:
             names = ", ".join(module.unlaunchable)
             self.report.warn(f"kernels that Python cannot launch, for the types of their parameters: {names}")
-        elif not module.signatures:
-            raise cargo_failure.no_kernels(self.crate, build_pass.capability)
-        return module
+        if not module.signatures:
+            raise cargo_failure.no_kernels(self.crate, build_pass.capability, module.unlaunchable)
+        return dataclasses.replace(module, ptxas_arguments=cargo_pass.ptxas_arguments(self.settings))
 
     def sources(self, build_pass: Pass) -> frozenset[Path]:
         """See `Compiler.sources`."""
@@ -137,7 +137,7 @@ class NvptxCompiler:
         """Warns of kernels in dependencies that are not in the PTX: rustc links only named crates."""
         for artifact in artifacts:
             left_out = [name for name in _recorded_kernels(artifact) if f".entry {name}(" not in raw]
-            if left_out:
+            if left_out and not cargo_pass.is_beside(artifact, self.crate, self.settings):
                 crate = artifact["target"]["name"].replace("-", "_")
                 self.report.warn(
                     f"the dependency '{crate}' has kernels that are not in the wheel: {', '.join(left_out)}; "
@@ -309,7 +309,11 @@ def _whole_text(compiled: Path) -> str | None:
 
 def _no_ptx(compiled: Path) -> CompileError:
     if not compiled.is_file():
-        return CompileError("rustc has left no PTX where it was looked for", where=str(compiled))
+        return CompileError(
+            "rustc has left no PTX where it was looked for",
+            where=str(compiled),
+            hint="if RUSTC_WRAPPER or cargo's configuration puts a cache before rustc, build without it",
+        )
     return CompileError(
         f"the PTX that rustc has written is cut off after {compiled.stat().st_size} bytes",
         where=str(compiled),

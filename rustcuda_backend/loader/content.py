@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import keyword
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from rustcuda_backend.loader.runtime.structs import _StructValue
+from rustcuda_backend.structs import StructField
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +18,10 @@ if TYPE_CHECKING:
     from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.cuda_versions import CudaVersion
     from rustcuda_backend.signature import KernelSignature, Parameter
-    from rustcuda_backend.structs import Struct, StructField
+    from rustcuda_backend.structs import Struct
+
+_KERNELS_OWN = re.compile("self")
+_STRUCTS_OWN = re.compile("|".join(("self", r"__\w*[^_]__", *_StructValue.__annotations__)))
 
 
 @dataclass(frozen=True)
@@ -108,12 +115,14 @@ def rust_type(parameter: Parameter) -> str:
 def python_names(parameters: Sequence[Parameter | StructField]) -> tuple[str, ...]:
     """The parameters' names in Python: the Rust names, with `_` after those that Python keeps for itself.
 
-    In their NFKC form, as Python reads what is written in its source text.
+    So do the types of structs with what they have beside their fields. In their NFKC form, as Python reads
+    what is written in its source text.
     """
     names: list[str] = []
     for parameter in parameters:
         name = unicodedata.normalize("NFKC", parameter.name.removeprefix("r#"))
-        while keyword.iskeyword(name) or name == "self" or name in names:
+        own = _STRUCTS_OWN if isinstance(parameter, StructField) else _KERNELS_OWN
+        while keyword.iskeyword(name) or own.fullmatch(name) or name in names:
             name += "_"
         names.append(name)
     return tuple(names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import keyword
+import re
 import symtable
 import unicodedata
 from typing import TYPE_CHECKING
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.loader import carried
 from rustcuda_backend.loader.launcher import PREFIX
-from rustcuda_backend.loader.stub import STUB_TYPES
+from rustcuda_backend.loader.stub import LAUNCH_PREFIX, STUB_IMPORTS, STUB_TYPES
+from rustcuda_backend.scalars import SCALAR_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from rustcuda_backend.constants import ConstantSymbol
     from rustcuda_backend.signature import KernelSignature
     from rustcuda_backend.structs import Struct
+
+_OF_PYTHON = re.compile(r"__\w*__")
+# LLVM and ptxas take kernels of these names for the functions that they, libdevice or the sysroot bring, and
+# calls of those for calls of the kernel. `#[kernel]` has the same list (rustcuda-macros/src/expand.rs).
+_OF_CUDA = re.compile(r"__\w*|vprintf|malloc|free|memcmp|bcmp|WARP_SZ")
 
 
 @functools.cache
@@ -39,34 +46,32 @@ def check_names(
     """Makes sure that kernels, constants and structs can be reached from Python by their names.
 
     Raises:
-        SignatureError: A name is a keyword, no Python name, Python's or the loader's own, or given twice.
+        SignatureError: A name is a keyword, no Python name, one of the loader's own, given twice, a kernel's
+            that CUDA or the compiler gives a meaning, or a struct's that is a number's.
     """
-    signatures, constants = tuple(signatures), tuple(constants)
-    for signature in signatures:
-        _check_name("kernel", signature.name, reserved_names())
-    for constant in constants:
-        _check_name("constant", constant.name, reserved_names())
-    taken = {each.name: "kernel" for each in signatures} | {each.name: "constant" for each in constants}
-    for struct in structs:
-        _check_name("struct", struct.name, reserved_names())
-        _check_fields(struct)
-        if struct.name in taken:
-            other = taken[struct.name]
+    named = [
+        *(("kernel", signature.name) for signature in signatures),
+        *(("constant", constant.name) for constant in constants),
+        *(("struct", struct.name) for struct in structs),
+    ]
+    taken: dict[str, str] = {}
+    for what, name in named:
+        _check_name(what, name, reserved_names())
+        if name in taken:
+            both = f"a {taken[name]} and a {what} are both"
             raise SignatureError(
-                f"two structs of different fields are called '{struct.name}'"
-                if other == "struct"
-                else f"a {other} and a struct are both called '{struct.name}'",
-                where=f"struct '{struct.name}'",
+                f"{'two structs of different fields are' if what == taken[name] else both} called '{name}'",
+                where=f"{what} '{name}'",
                 hint="give each a name of its own: Python knows them by it",
             )
-        taken[struct.name] = "struct"
+        taken[name] = what
 
 
 def _taken_names(runtime_code: str) -> frozenset[str]:
     """Names that no kernel may have: the module's own, and the builtins that its code uses."""
     table = symtable.symtable(runtime_code, "runtime.py", "exec")
     own = {name for name in table.get_identifiers() if not hasattr(builtins, name)}
-    stub = symtable.symtable(STUB_TYPES, "stub", "exec").get_identifiers()
+    stub = symtable.symtable(STUB_IMPORTS + STUB_TYPES, "stub", "exec").get_identifiers()
     return frozenset(own | _builtins_used(table) | set(stub) | {"load", "unload"})
 
 
@@ -81,30 +86,18 @@ def _builtins_used(table: symtable.SymbolTable) -> set[str]:
     return used
 
 
-def _check_fields(struct: Struct) -> None:
-    for field in struct.fields:
-        name = field.name
-        if name.startswith("_rustcuda_") or _is_python_own(name):
-            raise SignatureError(
-                f"field '{name}' of struct '{struct.name}' cannot be reached from Python: "
-                "Python and the loader keep such names for themselves",
-                where=f"struct '{struct.name}'",
-                hint=f"rename the field in Rust, e.g. to '{name.strip('_') or 'field'}'",
-            )
-
-
-def _is_python_own(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__")
-
-
 def _check_name(what: str, name: str, taken: frozenset[str]) -> None:
     if keyword.iskeyword(name):
         why = "is a Python keyword"
     # Python reads names in their NFKC form.
     elif not name.isidentifier() or name != unicodedata.normalize("NFKC", name):
         why = "is no Python name"
-    elif name in taken or _is_python_own(name) or name.startswith(PREFIX):
+    elif name in taken or _OF_PYTHON.fullmatch(name) or name.startswith((PREFIX, LAUNCH_PREFIX)):
         why = "is a name that the generated loader needs for itself"
+    elif what == "kernel" and _OF_CUDA.fullmatch(name):
+        why = "is a name that CUDA or the compiler keeps for itself"
+    elif what == "struct" and name in SCALAR_BYTES:
+        why = "is a number's name"
     else:
         return
     cannot = "cannot be called" if what == "kernel" else "cannot be reached"

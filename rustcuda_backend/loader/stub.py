@@ -26,15 +26,20 @@ if TYPE_CHECKING:
     from rustcuda_backend.signature import KernelSignature, Parameter
     from rustcuda_backend.structs import Struct, StructField
 
-# Begins other names for what a struct's field hides; no field's name begins so.
+# Begins other names for what a struct's fields hide in its class.
 _FREE = "_rustcuda_"
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
-# The stub's own names, beside the exceptions' and `load`, which nothing else may have.
-STUB_TYPES = '''\
+# How the names of the kernels' own types begin.
+LAUNCH_PREFIX = "_Launch_"
+
+STUB_IMPORTS = """\
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, SupportsFloat, SupportsIndex, TypeAlias, TypeVar
+"""
 
+# The stub's own names, beside the exceptions' and `load`.
+STUB_TYPES = '''\
 class _Tensor(Protocol):
     """A torch tensor on a GPU."""
 
@@ -154,7 +159,7 @@ def stub(content: LoaderContent) -> str:
     """The stub's text, but for its header."""
     parts = [
         docstring(module_doc(content), ""),
-        "\n",
+        f"\n{STUB_IMPORTS}\n",
         STUB_TYPES,
         "\n",
         _exceptions(),
@@ -205,7 +210,7 @@ def _kernel_stub(signature: KernelSignature) -> str:
         )
     )
     text = rust_text(signature) + (f"\n\n{signature.doc}" if signature.doc else "")
-    launcher = f"_Launch_{name}"
+    launcher = f"{LAUNCH_PREFIX}{name}"
     return (
         f"class {launcher}(Protocol):\n{docstring(text, '    ')}\n"
         f"    def __call__(self{takes}) -> None:\n{docstring(text, '        ')}        ...\n\n"

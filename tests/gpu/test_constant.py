@@ -35,3 +35,11 @@ def test_a_table_from_python_can_be_changed(torch: Any, intrinsics: Any) -> None
         x = torch.tensor(range(31, -1, -1), dtype=torch.uint32, device="cuda")
         intrinsics.constant_table[1, 32](x)
         assert x.tolist() == [factor * place for place in range(31, -1, -1)]
+
+
+def test_numbers_of_16_bits_from_python(torch: Any, intrinsics: Any) -> None:
+    filled(intrinsics, "WEIGHTS").set([0.5, -3.0])
+    x = torch.arange(32, device="cuda").to(torch.float32)
+    expected = 0.5 * x - 3.0
+    intrinsics.constant_weights[1, 32](x)
+    assert x.equal(expected)

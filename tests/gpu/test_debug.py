@@ -44,11 +44,18 @@ assert out.item() == 4, out.item()
 """
     assert printed(tmp_path, code) == [
         "-1 200 -9223372036854775808 18446744073709551615",
-        "ffff 0XFF 10 -0000042 [7     ] [     7] +7",
+        "ffff 0xFF 10 -0000042 [7     ] [     7] +7",
         "1.500 1.234500e+03 1     1.50 0.25",
         "100 % {braces} text",
         "plain",
         "0 0",
+    ]
+
+
+def test_formats_mean_what_they_mean_in_rust(tmp_path: Path) -> None:
+    assert printed(tmp_path, "kernels_cuda.debug_printf_shapes[1, 1]()") == [
+        "[ab] b1c-2 [0x0] [0x00002a] [0o7   ] +ff +5",
+        "[left    ] [   right] 0.500",
     ]
 
 

@@ -54,3 +54,11 @@ def test_what_the_shorter_slice_lacks_is_left_alone(torch: Any, intrinsics: Any)
     x, y = torch.ones(70, device="cuda"), torch.ones(100, device="cuda")
     intrinsics.disjoint_saxpy[4, 32](2.0, x, y)
     assert y.tolist() == [3.0] * 70 + [1.0] * 30
+
+
+@pytest.mark.parametrize("length", [0, 1, 23, 24, 25, 100])
+def test_runs_come_once_and_then_no_more(torch: Any, intrinsics: Any, length: int) -> None:
+    out = torch.zeros(length, dtype=torch.uint32, device="cuda")
+    intrinsics.disjoint_runs[2, 4](out)
+    torch.cuda.synchronize()
+    assert out.tolist() == [1 + place // 24 for place in range(length)]

@@ -233,3 +233,35 @@ def test_arrays_cross_unchanged(torch: Any) -> None:
     for dtype in ("uint8", "uint16", "uint32", "uint64", "float64"):
         array = numpy.arange(5, dtype=dtype)
         assert (from_gpu(torch, to_gpu(torch, array, dtype), dtype) == array).all()
+
+
+LANES = numpy.arange(32)
+
+
+@pytest.mark.parametrize("by", [0, 1, 16, 31])
+@FORMATS
+def test_warps_exchange_and_combine_halves(torch: Any, intrinsics: Any, form: Format, by: int) -> None:
+    # Small integers, whose sums are exact.
+    low, high = (LANES * 7 % 5 - 2.0), (LANES * 3 % 11 - 5.0)
+    for values, pair in (([low], ""), ([low, high], "x2")):
+        bits = [bits_of(each, form) for each in values]
+        words, dtype = (joined(*bits), "uint32") if pair else (bits[0], form.name)
+        out = to_gpu(torch, numpy.zeros(32 * 14, words.dtype), dtype)
+        getattr(intrinsics, f"half_{SHORT[form]}{pair}_warp")[1, 32](to_gpu(torch, words, dtype), by, out)
+        got = from_gpu(torch, out, dtype).reshape(32, 14)
+        for half, each in enumerate(values):
+            shuffled, combined = numpy.split(
+                values_of((got >> 16 * half).astype("uint16"), form), [8], axis=1
+            )
+            down = numpy.where(LANES + by < 32, LANES + by, LANES)
+            up = numpy.where(by <= LANES, LANES - by, LANES)
+            sources = [numpy.full(32, by), LANES ^ by, down, up]
+            assert_same(shuffled, numpy.repeat([each[source] for source in sources], 2, axis=0).T)
+            before = [each[:lane] for lane in LANES]
+            expected = [
+                *([total] * 32 for total in (each.sum(), each.min(), each.max())),
+                each.cumsum(),
+                [part.min(initial=numpy.inf) for part in before],
+                [part.max(initial=-numpy.inf) for part in before],
+            ]
+            numpy.testing.assert_array_equal(combined, numpy.transpose(expected))

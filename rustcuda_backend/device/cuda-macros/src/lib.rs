@@ -21,6 +21,8 @@ mod item;
 mod kernel;
 #[path = "../../rustcuda-macros/src/parameter.rs"]
 mod parameter;
+#[path = "../../rustcuda-macros/src/promises.rs"]
+mod promises;
 mod ptx_asm;
 #[path = "../../rustcuda-macros/src/record.rs"]
 mod record;

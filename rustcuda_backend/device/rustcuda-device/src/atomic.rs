@@ -31,7 +31,24 @@
 //! ```
 //!
 //! A result that is not used costs nothing: the GPU then sends the operation off and goes on.
-//! The memory must be global or shared: a local variable, which no other thread could reach, is neither.
+//! The memory must be global or shared: of a local variable, which no other thread could reach, the GPU has
+//! no atomic operations. So [`Atomic::new`] is `unsafe`; it is for statics, which are global memory:
+//!
+//! ```
+//! use rustcuda_device::atomic::{AtomicOrdering, DeviceAtomicU32};
+//! use rustcuda_device::prelude::*;
+//!
+//! // SAFETY: the value of a static.
+//! static LAUNCHED: DeviceAtomicU32 = unsafe { DeviceAtomicU32::new(0) };
+//!
+//! /// Numbers the threads of all launches.
+//! #[kernel]
+//! fn number(mut y: DisjointSlice<u32>) {
+//!     if let Some(y) = y.get_mut(thread::index_1d()) {
+//!         *y = LAUNCHED.fetch_add(1, AtomicOrdering::Relaxed);
+//!     }
+//! }
+//! ```
 
 mod float;
 mod half;
@@ -80,7 +97,12 @@ unsafe impl<T: Send> Sync for Atomic<T, System> {}
 
 impl<T, S> Atomic<T, S> {
     /// One that holds `value`.
-    pub const fn new(value: T) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// It must be used in global or shared memory only, as the value of a static is; never in a local
+    /// variable.
+    pub const unsafe fn new(value: T) -> Self {
         Self {
             value: UnsafeCell::new(value),
             scope: PhantomData,

@@ -4,6 +4,8 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
+use crate::half::{Bf16x2, F16x2, bf16};
+
 /// What constant memory can hold: bytes that Python writes.
 ///
 /// # Safety
@@ -26,7 +28,7 @@ macro_rules! scalars {
     };
 }
 
-scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+scalars!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64 bf16);
 // Not stable yet, so it must not disturb a check for the host.
 #[cfg(target_arch = "nvptx64")]
 scalars!(f16);
@@ -35,6 +37,10 @@ scalars!(f16);
 unsafe impl ConstantMemoryValue for u128 {}
 // SAFETY: numbers.
 unsafe impl ConstantMemoryValue for i128 {}
+// SAFETY: two numbers.
+unsafe impl ConstantMemoryValue for F16x2 {}
+// SAFETY: two numbers.
+unsafe impl ConstantMemoryValue for Bf16x2 {}
 // SAFETY: an address, which only unsafe code follows.
 unsafe impl<T> ConstantMemoryValue for *const T {}
 // SAFETY: an address, which only unsafe code follows.

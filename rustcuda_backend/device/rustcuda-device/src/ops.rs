@@ -1,4 +1,8 @@
 //! How reductions and scans combine two values.
+//!
+//! Floats are rounded at each step; sums of many halves are better made of `f32`.
+
+use crate::half::{Bf16x2, F16x2, bf16};
 
 /// An associative and commutative way to make one value of two.
 pub trait ReduceOp<T: Copy> {
@@ -78,14 +82,18 @@ macro_rules! operation {
 operation!(Sum: |a, b| a.wrapping_add(b);
     u32 = 0, redux_sync_add as u32; i32 = 0, redux_sync_add as u32; u64 = 0; i64 = 0;
 );
-operation!(Sum: |a, b| a + b; f32 = 0.0; f64 = 0.0;);
+operation!(Sum: |a, b| a + b;
+    f32 = 0.0; f64 = 0.0; bf16 = bf16::ZERO; F16x2 = F16x2::from_bits(0); Bf16x2 = Bf16x2::from_bits(0);
+);
 operation!(Min: |a, b| a.min(b);
     u32 = u32::MAX, redux_sync_min_u32 as u32; i32 = i32::MAX, redux_sync_min_i32 as i32;
-    u64 = u64::MAX; i64 = i64::MAX; f32 = f32::INFINITY; f64 = f64::INFINITY;
+    u64 = u64::MAX; i64 = i64::MAX; f32 = f32::INFINITY; f64 = f64::INFINITY; bf16 = bf16::INFINITY;
+    F16x2 = F16x2::from_bits(0x7c00_7c00); Bf16x2 = Bf16x2::from_bits(0x7f80_7f80);
 );
 operation!(Max: |a, b| a.max(b);
     u32 = 0, redux_sync_max_u32 as u32; i32 = i32::MIN, redux_sync_max_i32 as i32;
-    u64 = 0; i64 = i64::MIN; f32 = f32::NEG_INFINITY; f64 = f64::NEG_INFINITY;
+    u64 = 0; i64 = i64::MIN; f32 = f32::NEG_INFINITY; f64 = f64::NEG_INFINITY; bf16 = bf16::NEG_INFINITY;
+    F16x2 = F16x2::from_bits(0xfc00_fc00); Bf16x2 = Bf16x2::from_bits(0xff80_ff80);
 );
 operation!(BitAnd: |a, b| a & b;
     u32 = !0, redux_sync_and as u32; i32 = !0, redux_sync_and as u32; u64 = !0; i64 = !0;
@@ -96,3 +104,11 @@ operation!(BitOr: |a, b| a | b;
 operation!(BitXor: |a, b| a ^ b;
     u32 = 0, redux_sync_xor as u32; i32 = 0, redux_sync_xor as u32; u64 = 0; i64 = 0;
 );
+
+// Not stable yet, so it must not disturb a check for the host.
+#[cfg(target_arch = "nvptx64")]
+operation!(Sum: |a, b| a + b; f16 = 0.0;);
+#[cfg(target_arch = "nvptx64")]
+operation!(Min: |a, b| a.min(b); f16 = f16::INFINITY;);
+#[cfg(target_arch = "nvptx64")]
+operation!(Max: |a, b| a.max(b); f16 = f16::NEG_INFINITY;);

@@ -197,6 +197,8 @@ impl<T: Scalar, Space: SpaceLayout> SliceParam for DisjointSlice<'_, T, Space> {
 pub enum Piece {
     /// Text as it is.
     Text(&'static str),
+    /// The author's text, in which the record's separators become spaces.
+    Doc(&'static str),
     /// A type, see [`KernelParam::SPELLING`].
     Type([&'static str; 3]),
     /// A number in decimal.
@@ -209,7 +211,7 @@ pub const fn length(pieces: &[Piece]) -> usize {
     let mut at = 0;
     while at < pieces.len() {
         total += match pieces[at] {
-            Piece::Text(text) => text.len(),
+            Piece::Text(text) | Piece::Doc(text) => text.len(),
             Piece::Type([before, scalar, after]) => before.len() + scalar.len() + after.len(),
             Piece::Number(number) => digits(number),
         };
@@ -226,6 +228,12 @@ pub const fn join<const N: usize>(pieces: &[Piece]) -> [u8; N] {
     while at < pieces.len() {
         end = match pieces[at] {
             Piece::Text(text) => put(&mut joined, end, text),
+            Piece::Doc(text) => {
+                let start = end;
+                let end = put(&mut joined, start, text);
+                without_separators(&mut joined, start, end);
+                end
+            }
             Piece::Type([before, scalar, after]) => {
                 let end = put(&mut joined, end, before);
                 let end = put(&mut joined, end, scalar);
@@ -254,6 +262,16 @@ const fn put(joined: &mut [u8], start: usize, text: &str) -> usize {
         at += 1;
     }
     start + at
+}
+
+const fn without_separators(joined: &mut [u8], start: usize, end: usize) {
+    let mut at = start;
+    while at < end {
+        if matches!(joined[at], 0x1d..=0x1f) {
+            joined[at] = b' ';
+        }
+        at += 1;
+    }
 }
 
 const fn put_number(joined: &mut [u8], start: usize, number: u64) -> usize {

@@ -28,7 +28,10 @@ use crate::intrinsics::ptx;
 /// }
 /// ```
 ///
-/// Each block has its own. `ALIGN` is its least alignment in bytes, if that of `T` is too small.
+/// Each block has its own. In a generic function there is one for each type that `T` is; one whose own type
+/// does not depend on the function's type parameter, as `SharedArray<u32, 32>`, is one for all instances, as
+/// every static in Rust is. Two instances that are in use at once, or without a barrier between, then
+/// overwrite each other; in CUDA C++ each instance of a template has its own. `ALIGN` is its least alignment in bytes, if that of `T` is too small.
 ///
 /// Uses of it are `unsafe`, as of every `static mut`: an element must have been written before it is
 /// read, with a [`sync_threads`](crate::thread::sync_threads) between where another thread wrote it;

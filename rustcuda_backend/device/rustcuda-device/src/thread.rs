@@ -6,7 +6,11 @@ pub use crate::launch::*;
 
 /// Threads that a multiprocessor of the capability has room for, for bounds that ask for all of it:
 /// `#[kernel(launch_bounds(256, thread::RESIDENT_THREADS / 256))]`.
-pub const RESIDENT_THREADS: u32 = if cfg!(cuda_arch = "120") {
+pub const RESIDENT_THREADS: u32 = if cfg!(cuda_arch = "110") {
+    1536
+} else if cfg!(cuda_arch = "103") {
+    2048
+} else if cfg!(cuda_arch = "101") {
     1536
 } else if cfg!(cuda_arch = "90") {
     2048

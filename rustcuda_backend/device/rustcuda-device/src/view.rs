@@ -266,12 +266,13 @@ pub struct GridStrideRuns32<'slice, 'a, T, const N: usize> {
 }
 
 impl<T, const N: usize> GridStrideRuns32<'_, '_, T, N> {
-    /// The next one; None beyond the end.
+    /// The next one; None beyond the end, and from then on.
     #[inline(always)]
     pub fn next_run(&mut self) -> Option<ThreadRunMut32<'_, T, N>> {
-        let index = self.next?;
-        self.next = Some(index + self.period);
-        self.slice.run(index)
+        let index = self.next.take()?;
+        let run = self.slice.run(index)?;
+        self.next = index.checked_add(self.period);
+        Some(run)
     }
 
     /// How many runs are between two of a thread's own: the number of threads.

@@ -3,7 +3,7 @@
 use proc_macro::{Literal, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
-use crate::function::split_attributes;
+use crate::function::{check_name, refuse_symbols, split_attributes};
 use crate::parameter::{plain, punct};
 use crate::record::Record;
 use crate::template::fill;
@@ -40,6 +40,8 @@ pub fn constant(item: TokenStream) -> Result<TokenStream> {
     if punct(colon) != Some(':') || !is_uninit {
         return Err(wrong());
     }
+    check_name(name, "constant")?;
+    refuse_symbols(&attributes, "constant")?;
     let kept = |keep: fn(&str) -> bool| -> TokenStream {
         let attributes = attributes.iter().filter(|attribute| keep(&attribute.name));
         attributes

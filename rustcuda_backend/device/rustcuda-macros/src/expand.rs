@@ -1,14 +1,15 @@
 //! What `#[kernel]` becomes.
 
-use proc_macro::{Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro::{Ident, Span, TokenStream, TokenTree};
 
 use crate::arguments::{self, Arguments};
 use crate::error::{Error, Result};
 use crate::function::{self, Function, not_generic};
 use crate::parameter::{Parameter, plain};
+use crate::promises;
 use crate::record::Record;
 use crate::shared;
-use crate::template::{fill, respanned};
+use crate::template::fill;
 
 /// The inner function holds the author's signature and body; it disappears by inlining.
 const ENTRY: &str = r#"
@@ -58,7 +59,7 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> Result<TokenStream> 
     let function = function::parse(item)?;
     let arguments = arguments::of(arguments, &function)?;
     let mut expanded = match &function.generic {
-        None => entry(&function, &arguments, &function.name),
+        None => entry(&function, &arguments, &function.name)?,
         Some(generic) if arguments.types.is_empty() => {
             return Err(not_generic(generic.parameter.span()));
         }
@@ -107,7 +108,7 @@ fn instances(function: &Function, arguments: &Arguments, parameter: &Ident) -> R
             function,
             arguments,
             &Ident::new(&name, function.name.span()),
-        );
+        )?;
         let parts = [
             ("conditions", kept(function, |name| name == "cfg")),
             ("parameter", TokenTree::from(parameter.clone()).into()),
@@ -134,9 +135,10 @@ fn last_segment(rust_type: &[TokenTree]) -> Result<String> {
     }
 }
 
-fn entry(function: &Function, arguments: &Arguments, name: &Ident) -> TokenStream {
+fn entry(function: &Function, arguments: &Arguments, name: &Ident) -> Result<TokenStream> {
+    refuse_taken(name)?;
     let body = shared::rewrite(&function.body, &plain(name));
-    fill(
+    Ok(fill(
         ENTRY,
         &[
             (
@@ -159,7 +161,22 @@ fn entry(function: &Function, arguments: &Arguments, name: &Ident) -> TokenStrea
             ("body", TokenTree::from(body).into()),
             ("record", record(function, arguments, &plain(name))),
         ],
-    )
+    ))
+}
+
+/// Names that LLVM, ptxas, libdevice or the sysroot have: calls of theirs would be calls of the kernel, and
+/// the other way round. The build backend has the same list, for kernels without `#[kernel]`.
+fn refuse_taken(name: &Ident) -> Result<()> {
+    let taken = ["vprintf", "malloc", "free", "memcmp", "bcmp", "WARP_SZ"];
+    let text = plain(name);
+    if !text.starts_with("__") && !taken.contains(&text.as_str()) {
+        return Ok(());
+    }
+    let message = format!(
+        "CUDA or the compiler keeps the name `{text}` for itself; rename the kernel, e.g. to `{}_kernel`",
+        text.trim_matches('_')
+    );
+    Err(Error::new(name.span(), message))
 }
 
 fn kept(function: &Function, keep: fn(&str) -> bool) -> TokenStream {
@@ -242,17 +259,8 @@ fn parts(parameter: &Parameter) -> [(&'static str, TokenStream); 4] {
 fn record(function: &Function, arguments: &Arguments, name: &str) -> TokenStream {
     let mut record = Record::new("name", name);
     record.doc(&function.attributes);
-    let promises = [
-        ("launch_bounds", &arguments.launch_bounds, 2, "0"),
-        ("block", &arguments.block, 3, "1"),
-        ("cluster", &arguments.cluster, 3, "1"),
-    ];
-    for (line, expressions, count, rest) in promises {
-        if let Some(expressions) = expressions {
-            let expressions = expressions.iter().map(|of| not_negative(line, name, of));
-            record.numbers(line, padded(expressions.collect(), count, rest));
-        }
-    }
+    let mut checks = promises::write(&mut record, arguments, name);
+    checks.extend(function.parameters.iter().map(check));
     for parameter in &function.parameters {
         record.text(&format!("\x1eparameter\x1f{}\x1f", parameter.plain_name()));
         record.piece(
@@ -263,33 +271,6 @@ fn record(function: &Function, arguments: &Arguments, name: &str) -> TokenStream
     record.finish(
         &format!("__rustcuda_kernel_{name}"),
         kept(function, |name| name == "cfg"),
-        function.parameters.iter().map(check).collect(),
+        checks,
     )
-}
-
-/// The expression, refused where its value is negative: as a `u64` it would be a large number.
-fn not_negative(promise: &str, kernel: &str, expression: &TokenStream) -> TokenStream {
-    let message = format!("{promise} of kernel `{kernel}` has a negative number");
-    let message = TokenTree::from(Literal::string(&message)).into();
-    let check = fill("assert!(number >= 0, $message);", &[("message", message)]);
-    fill(
-        "{ let number = ($of) as i128; $check number }",
-        &[
-            ("of", expression.clone()),
-            ("check", respanned(check, first_span(expression))),
-        ],
-    )
-}
-
-/// Where tokens begin.
-fn first_span(tokens: &TokenStream) -> Span {
-    let first = tokens.clone().into_iter().next();
-    first.map_or(Span::call_site(), |token| token.span())
-}
-
-/// The expressions, with `rest` for those left out.
-fn padded(expressions: Vec<TokenStream>, count: usize, rest: &str) -> Vec<TokenStream> {
-    let mut padded = expressions;
-    padded.resize_with(count, || fill(rest, &[]));
-    padded
 }

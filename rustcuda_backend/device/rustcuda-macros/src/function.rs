@@ -95,6 +95,47 @@ pub fn attribute(hash: TokenTree, group: &Group) -> Attribute {
     }
 }
 
+/// What decides a symbol, which for kernels and constants is decided already, or makes another function of it.
+const NOT_FOR_SYMBOLS: [&str; 5] = [
+    "no_mangle",
+    "export_name",
+    "link_section",
+    "linkage",
+    "test",
+];
+
+/// Refuses attributes that a kernel or a constant cannot have, also those in `unsafe(…)` and `cfg_attr(…)`.
+pub fn refuse_symbols(attributes: &[Attribute], what: &str) -> Result<()> {
+    for attribute in attributes {
+        if let Some(word) = word_of(&attribute.tokens, &NOT_FOR_SYMBOLS) {
+            let message = format!(
+                "a {what} takes no #[{word}]: it is a symbol already, which Python finds by its own name; \
+                 leave the attribute out"
+            );
+            return Err(Error::new(word.span(), message));
+        }
+    }
+    Ok(())
+}
+
+/// The first identifier of these, also within brackets.
+fn word_of(tokens: &TokenStream, words: &[&str]) -> Option<Ident> {
+    tokens.clone().into_iter().find_map(|token| match token {
+        TokenTree::Group(group) => word_of(&group.stream(), words),
+        TokenTree::Ident(word) => words.contains(&word.to_string().as_str()).then_some(word),
+        _ => None,
+    })
+}
+
+/// Makes sure that PTX can have a name.
+pub fn check_name(name: &Ident, what: &str) -> Result<()> {
+    if name.to_string().is_ascii() {
+        return Ok(());
+    }
+    let message = format!("PTX has ASCII names only; rename the {what}");
+    Err(Error::new(name.span(), message))
+}
+
 /// Reads the function that `#[kernel]` stands on, refusing all that a kernel cannot be.
 pub fn parse(item: TokenStream) -> Result<Function> {
     let (attributes, tokens) = split_attributes(item);
@@ -122,12 +163,8 @@ pub fn parse(item: TokenStream) -> Result<Function> {
             _ => return Err(not_a_function(last)),
         }
     };
-    if !name.to_string().is_ascii() {
-        return Err(Error::new(
-            name.span(),
-            "PTX has ASCII names only; rename the kernel",
-        ));
-    }
+    check_name(&name, "kernel")?;
+    refuse_symbols(&attributes, "kernel")?;
     let mut generic = match tokens.peek() {
         Some(token) if punct(token) == Some('<') => Some(generic(&mut tokens)?),
         _ => None,

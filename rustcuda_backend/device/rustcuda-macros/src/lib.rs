@@ -10,6 +10,7 @@ mod expand;
 mod function;
 mod kernel_struct;
 mod parameter;
+mod promises;
 mod record;
 mod shared;
 mod template;
@@ -62,6 +63,12 @@ pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// Functions without it can be called too. `#[unroll]` before a loop is taken out, here as in
 /// kernels: LLVM unrolls what it knows to be short. On an `extern` block it makes the functions public.
+///
+/// Of a generic function, a shared array whose type does not depend on a type parameter is one for all
+/// instances, unlike in a template of CUDA C++.
+///
+/// The float methods come from `FloatExt`, which is in scope here as in kernels. Where a trait of yours has
+/// a method of the same name, the call is ambiguous (E0034); say whose it is: `Mine::sqrt(x)`.
 ///
 /// ```
 /// use rustcuda_device::prelude::*;

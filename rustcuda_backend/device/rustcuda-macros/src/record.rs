@@ -50,7 +50,7 @@ impl Pieces {
                 && equals.as_char() == '='
             {
                 self.text(separator);
-                self.piece("Text($of)", expression.iter().cloned().collect());
+                self.piece("Doc($of)", expression.iter().cloned().collect());
                 separator = "\n";
             }
         }

@@ -50,6 +50,7 @@ macro_rules! gpu_assert {
     };
 }
 
+mod format;
 mod printf;
 
 pub use gpu_assert;
@@ -68,11 +69,12 @@ pub fn fail(message: &str, file: &str, line: u32, function: &str) -> ! {
 /// Ends the launch with an error.
 #[inline(always)]
 pub fn trap() -> ! {
-    // SAFETY: has no requirements, and does not return.
-    unsafe {
-        llvm_trap();
-        core::hint::unreachable_unchecked()
-    }
+    // SAFETY: has no requirements.
+    unsafe { llvm_trap() };
+    // Never reached. `unreachable_unchecked` would be checked in debug builds, by a panic, which comes here
+    // again: ptxas crashes on that.
+    #[allow(clippy::empty_loop)]
+    loop {}
 }
 
 /// Stops here where a debugger watches; ends the launch with an error where none does.

@@ -6,6 +6,11 @@
 //! [`FloatExt`](crate::FloatExt). A pair, [`F16x2`] or [`Bf16x2`], does two operations in one
 //! instruction, which is what makes arithmetic on halves faster than on `f32`.
 //!
+//! `a * b + c` rounds once, as of other floats, unless the setting `fmad` is false; then, and of `bf16`
+//! and its pairs before capability 9.0, it rounds twice. `a.mul_add(b, c)` rounds once with any setting.
+//! (PTX in the wheel, by `+PTX`, says of `bf16` and pairs nothing of the setting: a driver that compiles
+//! it contracts them.)
+//!
 //! ```
 //! use rustcuda_device::prelude::*;
 //!

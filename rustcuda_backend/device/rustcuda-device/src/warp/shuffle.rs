@@ -1,6 +1,7 @@
 //! Values handed from lane to lane through registers.
 
 use super::FULL_MASK;
+use crate::half::{Bf16x2, F16x2, bf16};
 use crate::intrinsics::intrinsics;
 
 mod nvvm {
@@ -39,6 +40,13 @@ words! {
     u64: |value, exchange| u64::from(exchange(value as u32)) | u64::from(exchange((value >> 32) as u32)) << 32;
     i64: |value, exchange| (value as u64).map_words(exchange) as i64;
     f64: |value, exchange| f64::from_bits(value.to_bits().map_words(exchange));
+    bf16: |value, exchange| bf16::from_bits(exchange(u32::from(value.to_bits())) as u16);
+    F16x2: |value, exchange| F16x2::from_bits(exchange(value.to_bits()));
+    Bf16x2: |value, exchange| Bf16x2::from_bits(exchange(value.to_bits()));
+}
+#[cfg(target_arch = "nvptx64")]
+words! {
+    f16: |value, exchange| f16::from_bits(exchange(u32::from(value.to_bits())) as u16);
 }
 
 /// Shuffles within segments of `WIDTH` neighbouring lanes, a power of 2. A lane that would read from
@@ -85,14 +93,16 @@ pub(crate) mod segment {
 
 /// Defines a shuffle for every type, with and without mask.
 macro_rules! shuffles {
-    ($doc:literal $segment:ident($other:ident): $($name:ident $masked:ident $type:ty;)*) => {
+    ($doc:literal $segment:ident($other:ident): $($(#[$condition:meta])? $name:ident $masked:ident $type:ty;)*) => {
         $(
+            $(#[$condition])?
             #[doc = $doc]
             #[inline(always)]
             pub fn $masked(mask: u32, value: $type, $other: u32) -> $type {
                 segment::$segment::<$type, 32>(mask, value, $other)
             }
 
+            $(#[$condition])?
             #[doc = $doc]
             #[inline(always)]
             pub fn $name(value: $type, $other: u32) -> $type {
@@ -111,6 +121,11 @@ shuffles! {
     shuffle_u64 shuffle_u64_sync u64;
     shuffle_i64 shuffle_i64_sync i64;
     shuffle_f64 shuffle_f64_sync f64;
+    shuffle_bf16 shuffle_bf16_sync bf16;
+    shuffle_f16x2 shuffle_f16x2_sync F16x2;
+    shuffle_bf16x2 shuffle_bf16x2_sync Bf16x2;
+    #[cfg(target_arch = "nvptx64")]
+    shuffle_f16 shuffle_f16_sync f16;
 }
 shuffles! {
     "The `value` of the lane whose number is this one's xor `lane_mask`."
@@ -121,6 +136,11 @@ shuffles! {
     shuffle_xor_u64 shuffle_xor_u64_sync u64;
     shuffle_xor_i64 shuffle_xor_i64_sync i64;
     shuffle_xor_f64 shuffle_xor_f64_sync f64;
+    shuffle_xor_bf16 shuffle_xor_bf16_sync bf16;
+    shuffle_xor_f16x2 shuffle_xor_f16x2_sync F16x2;
+    shuffle_xor_bf16x2 shuffle_xor_bf16x2_sync Bf16x2;
+    #[cfg(target_arch = "nvptx64")]
+    shuffle_xor_f16 shuffle_xor_f16_sync f16;
 }
 shuffles! {
     "The `value` of the lane `delta` above; the last `delta` lanes keep their own. `delta` must be below 32: the instruction sees its lowest five bits."
@@ -131,6 +151,11 @@ shuffles! {
     shuffle_down_u64 shuffle_down_u64_sync u64;
     shuffle_down_i64 shuffle_down_i64_sync i64;
     shuffle_down_f64 shuffle_down_f64_sync f64;
+    shuffle_down_bf16 shuffle_down_bf16_sync bf16;
+    shuffle_down_f16x2 shuffle_down_f16x2_sync F16x2;
+    shuffle_down_bf16x2 shuffle_down_bf16x2_sync Bf16x2;
+    #[cfg(target_arch = "nvptx64")]
+    shuffle_down_f16 shuffle_down_f16_sync f16;
 }
 shuffles! {
     "The `value` of the lane `delta` below; the first `delta` lanes keep their own. `delta` must be below 32: the instruction sees its lowest five bits."
@@ -141,4 +166,9 @@ shuffles! {
     shuffle_up_u64 shuffle_up_u64_sync u64;
     shuffle_up_i64 shuffle_up_i64_sync i64;
     shuffle_up_f64 shuffle_up_f64_sync f64;
+    shuffle_up_bf16 shuffle_up_bf16_sync bf16;
+    shuffle_up_f16x2 shuffle_up_f16x2_sync F16x2;
+    shuffle_up_bf16x2 shuffle_up_bf16x2_sync Bf16x2;
+    #[cfg(target_arch = "nvptx64")]
+    shuffle_up_f16 shuffle_up_f16_sync f16;
 }

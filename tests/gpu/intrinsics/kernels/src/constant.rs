@@ -11,6 +11,10 @@ static LINE: ConstantMemory<(f32, u32)> = ConstantMemory::UNINIT;
 #[constant]
 static TABLE: ConstantMemory<[[u16; 8]; 4]> = ConstantMemory::UNINIT;
 
+/// A factor and an offset, of 16 bits.
+#[constant]
+static WEIGHTS: ConstantMemory<[bf16; 2]> = ConstantMemory::UNINIT;
+
 /// The polynomial, in place.
 #[kernel]
 pub fn constant_polynomial(mut x: DisjointSlice<f32>) {
@@ -35,5 +39,14 @@ pub fn constant_table(mut x: DisjointSlice<u32>) {
     if let Some((x, _)) = x.get_mut_indexed() {
         let at = *x as usize;
         *x = u32::from(TABLE.get_ref()[at / 8][at % 8]);
+    }
+}
+
+/// `factor * x + offset`, in place.
+#[kernel]
+pub fn constant_weights(mut x: DisjointSlice<f32>) {
+    if let Some((x, _)) = x.get_mut_indexed() {
+        let [factor, offset] = WEIGHTS.get();
+        *x = factor.to_f32() * *x + offset.to_f32();
     }
 }

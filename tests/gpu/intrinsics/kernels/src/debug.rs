@@ -85,3 +85,28 @@ pub fn debug_out_of_bounds(x: &[f32], mut y: DisjointSlice<f32>, at: usize) {
         *y = x[at];
     }
 }
+
+/// What C's formats do otherwise, and characters side by side.
+#[kernel]
+pub fn debug_printf_shapes() {
+    gpu_printf!(
+        "[{:c}{:c}] {:c}{}{:c}{} [{:#x}] [{:#010x}] [{:<#6o}] {:+x} {:+}\n",
+        b'a',
+        'b' as u32,
+        b'b',
+        1,
+        b'c',
+        -2,
+        0,
+        42,
+        7,
+        255,
+        5_u8
+    );
+    gpu_printf!(
+        "[{:8}] [{:>8}] {:.3}\n",
+        c"left",
+        c"right",
+        bf16::from_f32(0.5)
+    );
+}

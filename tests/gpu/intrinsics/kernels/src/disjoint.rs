@@ -87,3 +87,24 @@ pub fn disjoint_saxpy(a: f32, x: &[f32], mut y: DisjointSlice<f32>) {
         *y += a * x;
     }
 }
+
+/// Counts each thread's runs into their elements; runs that come after the last one would count once more.
+#[kernel]
+pub fn disjoint_runs(mut y: DisjointSlice<u32, thread::LinearTiles<3>>) {
+    let mut runs = y.grid_stride_runs32(thread::index_1d_u32(thread::launch_context()));
+    for count in 1.. {
+        let Some(mut run) = runs.next_run() else {
+            break;
+        };
+        for at in 0..run.len() {
+            if let Some(mut element) = run.at(at) {
+                element.write(count);
+            }
+        }
+    }
+    for _ in 0..4 {
+        if runs.next_run().is_some() {
+            debug::trap();
+        }
+    }
+}

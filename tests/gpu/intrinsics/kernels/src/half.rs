@@ -1,9 +1,13 @@
 //! rustcuda_device::half: `f16`, `bf16` and pairs of them.
 
+use core::convert::identity;
+
 use rustcuda_device::half::{Bf16x2, F16x2};
+use rustcuda_device::ops::{Max, Min, Sum};
 use rustcuda_device::prelude::*;
 
 use crate::rows::kernels;
+use crate::store;
 
 /// Less, equal, greater, all false for NaN.
 macro_rules! compare {
@@ -103,4 +107,40 @@ pub fn half_bf16_value(a: bf16, x: *const bf16, y: *mut bf16) {
 pub fn half_f16_value(a: f16, x: *const f16, y: *mut f16) {
     // SAFETY: the test passes one element each.
     unsafe { *y = a * *x };
+}
+
+/// Every shuffle of a type, without mask and with that of the whole warp, and what its lanes have together.
+macro_rules! warp_halves {
+    ($($kernel:ident $word:ty as $type:ty, $from:expr, $to:expr => $($shuffle:ident $masked:ident),*;)*) => {
+        $(
+            #[kernel]
+            pub unsafe fn $kernel(x: *const $word, by: u32, out: *mut $word) {
+                let value = $from(unsafe { *x.add(warp::lane_id() as usize) });
+                let values = [
+                    $(warp::$shuffle(value, by), warp::$masked(warp::FULL_MASK, value, by),)*
+                    warp::reduce::<$type, Sum>(value),
+                    warp::reduce::<$type, Min>(value),
+                    warp::reduce::<$type, Max>(value),
+                    warp::inclusive_scan::<$type, Sum>(value),
+                    warp::exclusive_scan::<$type, Min>(value),
+                    warp::exclusive_scan::<$type, Max>(value),
+                ];
+                unsafe { store(out, values.map($to)) }
+            }
+        )*
+    };
+}
+
+warp_halves! {
+    half_f16_warp f16 as f16, identity, identity => shuffle_f16 shuffle_f16_sync,
+        shuffle_xor_f16 shuffle_xor_f16_sync, shuffle_down_f16 shuffle_down_f16_sync, shuffle_up_f16 shuffle_up_f16_sync;
+    half_bf16_warp bf16 as bf16, identity, identity => shuffle_bf16 shuffle_bf16_sync,
+        shuffle_xor_bf16 shuffle_xor_bf16_sync, shuffle_down_bf16 shuffle_down_bf16_sync,
+        shuffle_up_bf16 shuffle_up_bf16_sync;
+    half_f16x2_warp u32 as F16x2, F16x2::from_bits, F16x2::to_bits => shuffle_f16x2 shuffle_f16x2_sync,
+        shuffle_xor_f16x2 shuffle_xor_f16x2_sync, shuffle_down_f16x2 shuffle_down_f16x2_sync,
+        shuffle_up_f16x2 shuffle_up_f16x2_sync;
+    half_bf16x2_warp u32 as Bf16x2, Bf16x2::from_bits, Bf16x2::to_bits => shuffle_bf16x2 shuffle_bf16x2_sync,
+        shuffle_xor_bf16x2 shuffle_xor_bf16x2_sync, shuffle_down_bf16x2 shuffle_down_bf16x2_sync,
+        shuffle_up_bf16x2 shuffle_up_bf16x2_sync;
 }
