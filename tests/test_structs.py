@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import inspect
 import pickle
+import pydoc
 import signal
 import struct as packing
 import sys
@@ -176,6 +178,11 @@ def test_what_a_struct_is(loaded: Loaded) -> None:
     assert module.Inner is module.Inner
     assert {"Inner", "Params"} <= {*module.__all__} & {*dir(module)}
     assert module.Inner.__doc__.startswith("Inner(a: u8, type: f64): ")
+    takes = inspect.signature(module.Inner).parameters.values()
+    assert [(each.name, each.annotation) for each in takes] == [("a", "u8"), ("type", "f64")]
+    assert "|  Inner(a: " in pydoc.plain(pydoc.render_doc(module.Inner)).replace(
+        "Inner(a: u8, type: f64): ", ""
+    )
     with pytest.raises(AttributeError, match="does not change: make a new one to set a to 4"):
         inner.a = 4
     with pytest.raises(AttributeError, match="has no attribute 'z'"):

@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     _Described = tuple[str, tuple[tuple[str, str, str, int, str], ...]]
 
 
+class _StructSignature:
+    """Tells `inspect` and `help` what a struct's type takes."""
+
+    def __get__(self, _: object, struct: type[_StructValue]) -> Any:
+        from inspect import Parameter, Signature
+
+        return Signature(
+            [
+                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=converter.rust)
+                for name, converter in struct._rustcuda_converters.items()
+            ]
+        )
+
+
 class _StructValue:
     """A struct that kernels take by value; it does not change once it is made.
 
@@ -25,6 +39,8 @@ class _StructValue:
     """
 
     __slots__ = ("_rustcuda_packed", "_rustcuda_values")
+
+    __signature__ = _StructSignature()
 
     # What the types derived from it have.
     _rustcuda_place: str
