@@ -9,19 +9,17 @@ import pickle
 import pydoc
 import signal
 import struct as packing
-import sys
 import threading
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_driver import FakeTensor
 from hypothesis import given
 from hypothesis import strategies as st
-from loaders import Loaded, content, signature, write
+from loaders import Loaded, content, signature
 
-from rustcuda_backend import process, structs
+from rustcuda_backend import structs
 from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.loader import tables
 from rustcuda_backend.loader.content import python_names
@@ -328,82 +326,3 @@ def test_the_module_makes_no_type_when_it_is_imported(loaded: Loaded) -> None:
     assert not made
     assert loaded.module.Inner
     assert [*made] == ["Inner"]
-
-
-RIGHT = """\
-from pkg import kernels_cuda as k
-inner = k.Inner(3, type=2.5)
-params = k.Params(1, weights=[1, 2.0, 0.5], inner=inner, flag=True, b=1.0)
-k.takes[1, 32](params, 7, 4096, inner)
-k.takes[1, 32](p=params, n=7, x=None, q=params.inner)
-real: float = params.scale * params.weights[0] + params.b
-whole: int = inner.a + 1
-"""
-WRONG = """\
-k.Inner(1)
-k.Inner(1.5, 2.0)
-k.Params(1, 2.0, inner, True, 1.0)
-k.Params(1, [1, 2, 3], (3, 2.5), True, 1.0)
-k.takes[1, 32](params, 7, None, (3, 2.5))
-k.takes[1, 32](inner, 7, None, inner)
-inner.a = 4
-text: str = params.weights[0]
-"""
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["property", "bool", "int", "float", "tuple", "Sequence", "_FloatLike", "_IntLike", "Inner", "str"],
-)
-def test_the_stub_holds_with_fields_that_are_called_like_what_it_needs(tmp_path: Path, name: str) -> None:
-    api = pytest.importorskip("mypy.api")
-    fields = f"{name}: f32, a: bool, b: [u8; 2], c: f64, d: i32, e: [f32; 2], f: Inner{{{name}: u8, g: f32}}"
-    takes = signature("takes", f"p: P{{{fields}}}", f"q: Q{{{name}: bool, h: bool}}")
-    write(tmp_path, generate(content(takes)))
-    uses = f"""\
-from pkg import kernels_cuda as k
-p = k.P(1, True, [1, 2], 1, 2, e=[1, 2], f=k.Inner(1, 2))
-flag: bool = p.a or k.Q({name}=True, h=False).h
-total: float = p.{name} + p.b[0] + p.c + p.d + p.e[1] + p.f.{name} + p.f.g
-"""
-    (tmp_path / "uses.py").write_text(uses, encoding="utf-8")
-    said, _, code = api.run(["--strict", "--cache-dir", str(tmp_path), str(tmp_path / "uses.py")])
-    assert code == 0, said
-
-
-def test_the_stub_knows_right_structs_from_wrong_ones(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
-    write(tmp_path, generate(content(TAKES)))
-    (tmp_path / "uses.py").write_text(RIGHT + WRONG, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "uses.py"]
-    done = process.run(command, cwd=tmp_path)
-    lines = {line.split(": error")[0] for line in done.stdout.splitlines() if ": error:" in line}
-    right = len(RIGHT.splitlines())
-    assert lines == {f"uses.py:{right + wrong + 1}" for wrong in range(len(WRONG.splitlines()))}, done.stdout
-    done = process.run([sys.executable, "-m", "mypy.stubtest", "pkg.kernels_cuda"], cwd=tmp_path)
-    assert done.ok, done.stdout
-
-
-def test_no_struct_has_a_name_that_the_stub_needs() -> None:
-    stub = ast.parse(generate(content(signature("k", "n: u32"))).stub)
-    own = {each.id for each in ast.walk(stub) if isinstance(each, ast.Name)} - {"k", "_Launch_k", "__all__"}
-    own |= {name.name for each in ast.walk(stub) if isinstance(each, ast.ImportFrom) for name in each.names}
-    fields = {each.target for each in ast.walk(stub) if isinstance(each, ast.AnnAssign)}
-    own -= {each.id for each in fields if isinstance(each, ast.Name)}
-    for name in sorted(own):
-        with pytest.raises(SignatureError, match=f"struct '{name}' cannot be reached from Python"):
-            generate(content(signature("k", f"a: {name}{{x: f32}}")))
-
-
-@pytest.mark.parametrize(
-    ("signatures", "message"),
-    [
-        (("k", "a: P{x: f32}", "b: P{x: f64}"), "two structs of different fields are called 'P'"),
-        (("k", "a: \N{MICRO SIGN}{x: f32}"), "cannot be reached from Python: .* is no Python name"),
-        (("k", "a: load{x: f32}"), "struct 'load' cannot be reached from Python"),
-        (("k", "a: f32{x: u8}"), "'f32' is a number's name"),
-    ],
-)
-def test_names_that_structs_cannot_have(signatures: Any, message: str) -> None:
-    with pytest.raises(SignatureError, match=message):
-        generate(content(signature(*signatures)))
