@@ -87,6 +87,20 @@ typedef struct {
 
 #define ANY_TYPE 255
 
+/* Whether a loader describes parameters so. */
+static int is_known(const Parameter *parameter) {
+    switch (parameter->kind) {
+    case SIGNED:
+    case UNSIGNED:
+    case FLOAT: return parameter->bits && parameter->bits <= 64;
+    case BOOL:
+    case POINTER:
+    case SLICE:
+    case ROWS: return 1;
+    default: return 0;
+    }
+}
+
 static Py_ssize_t values_of(const Parameter *parameter) {
     return parameter->kind == ROWS ? 3 : parameter->kind == SLICE ? 2 : 1;
 }
@@ -126,6 +140,7 @@ static int read_float(PyObject *value, int bits, uint64_t *out) {
         memcpy(out, &number, sizeof number);
         return 1;
     }
+    if (isnan(number)) return 0; /* Python 3.14 keeps more of its bits than earlier ones */
     float single = (float)number;
     if (isinf(single) && !isinf(number)) return 0;
     *out = 0;
@@ -208,6 +223,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
+    PyObject *weak_references;
     PyObject *start;
     PyObject *parameters; /* bytes: Parameter after Parameter */
     unsigned grid[3], block[3], shared;
@@ -229,10 +245,19 @@ static uint64_t find(Launch *self, int32_t device, uint64_t stream) {
     return function;
 }
 
+/* Whether anything was found; what `use` set before that can be read then. */
+static int has_found(Launch *self) {
+    Py_ssize_t count;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    count = self->found_count;
+    Py_END_CRITICAL_SECTION();
+    return count > 0;
+}
+
 /* Launches the kernel if all is as usual; else nothing has happened. */
 static int launched(Launch *self, PyObject *const *arguments, Py_ssize_t count) {
     const Parameter *parameter = (const Parameter *)PyBytes_AS_STRING(self->parameters);
-    if (count != PyBytes_GET_SIZE(self->parameters) / (Py_ssize_t)sizeof *parameter || !self->found_count) return 0;
+    if (count != PyBytes_GET_SIZE(self->parameters) / (Py_ssize_t)sizeof *parameter || !has_found(self)) return 0;
     uint64_t values[MOST_VALUES];
     void *addresses[MOST_VALUES];
     uint64_t *next = values;
@@ -276,9 +301,12 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *arguments, PyObject *n
         return NULL;
     Py_ssize_t values = 0, size = PyBytes_GET_SIZE(parameters);
     const Parameter *parameter = (const Parameter *)PyBytes_AS_STRING(parameters);
-    for (Py_ssize_t at = 0; at + (Py_ssize_t)sizeof *parameter <= size; at += sizeof *parameter)
-        values += values_of(parameter++);
-    if (size % sizeof *parameter || values > MOST_VALUES)
+    int known = size % sizeof *parameter == 0;
+    for (Py_ssize_t left = size / (Py_ssize_t)sizeof *parameter; left > 0; left--, parameter++) {
+        values += values_of(parameter);
+        known = known && is_known(parameter);
+    }
+    if (!known || values > MOST_VALUES)
         return PyErr_Format(PyExc_ValueError, "parameters must be groups of 4 bytes, of at most %d values", MOST_VALUES);
     uint64_t handle = stream == Py_None ? 0 : PyLong_AsUnsignedLongLong(stream);
     if (PyErr_Occurred()) return NULL;
@@ -330,16 +358,13 @@ static int launch_traverse(Launch *self, visitproc visit, void *arg) {
     return 0;
 }
 
-static int launch_clear(Launch *self) {
-    Py_CLEAR(self->start);
-    return 0;
-}
-
+/* Without a function to clear it, as for methods: it is always whole, and what it refers to was there first. */
 static void launch_dealloc(Launch *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    launch_clear(self);
-    Py_CLEAR(self->parameters);
+    if (self->weak_references) PyObject_ClearWeakRefs((PyObject *)self);
+    Py_DECREF(self->start);
+    Py_DECREF(self->parameters);
     PyMem_Free(self->found);
     type->tp_free(self);
     Py_DECREF(type);
@@ -353,6 +378,7 @@ static PyMethodDef launch_methods[] = {
 
 static PyMemberDef launch_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launch, vectorcall), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Launch, weak_references), READONLY, NULL},
     {"start", T_OBJECT, offsetof(Launch, start), READONLY, "What takes all launches that are not usual."},
     {NULL, 0, 0, 0, NULL},
 };
@@ -364,7 +390,6 @@ static PyType_Slot launch_slots[] = {
     {Py_tp_new, launch_new},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_traverse, launch_traverse},
-    {Py_tp_clear, launch_clear},
     {Py_tp_dealloc, launch_dealloc},
     {Py_tp_methods, launch_methods},
     {Py_tp_members, launch_members},
@@ -389,8 +414,8 @@ static PyObject *use(PyObject *module, PyObject *arguments) {
                           &types[1], &grad))
         return NULL;
     const Exchange *offered = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
-    if (!offered) return NULL;
-    if (!address || offered->major != DLPACK_MAJOR || !offered->describe || !offered->current_stream) Py_RETURN_FALSE;
+    PyErr_Clear(); /* of a capsule of something else */
+    if (!offered || !address || offered->major != DLPACK_MAJOR || !offered->describe || !offered->current_stream) Py_RETURN_FALSE;
     tensor_types[0] = Py_NewRef(types[0]);
     tensor_types[1] = Py_NewRef(types[1]);
     is_grad_enabled = Py_NewRef(grad);
@@ -400,7 +425,9 @@ static PyObject *use(PyObject *module, PyObject *arguments) {
 }
 
 static PyObject *forget(PyObject *module, PyObject *unused) {
+    Py_BEGIN_CRITICAL_SECTION(module);
     generation++;
+    Py_END_CRITICAL_SECTION();
     Py_RETURN_NONE;
 }
 

@@ -104,19 +104,23 @@ def current_stream(device_type: int, device_index: int, stream: Any) -> int:
     return 0
 
 
+# What capsules keep only the addresses of.
+KEPT: list[Any] = []
+
+
+def capsule(address: int, name: bytes) -> Any:
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    KEPT.append(name)
+    return new(address, name, None)
+
+
 @cache
 def exchange(major: int = 1) -> Any:
     """The capsule of the table."""
     table = Exchange(major, 3, (ctypes.c_void_p * 4)(), describe, current_stream)
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    name = b"dlpack_exchange_api"
-    capsule = new(ctypes.addressof(table), name, None)
-    KEPT.append((table, name, capsule))  # a capsule keeps only their addresses
-    return capsule
-
-
-KEPT: list[Any] = []
+    KEPT.append(table)
+    return capsule(ctypes.addressof(table), b"dlpack_exchange_api")
 
 
 def describe_to_c(torch: ModuleType, monkeypatch: pytest.MonkeyPatch, major: int = 1) -> None:

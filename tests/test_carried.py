@@ -28,5 +28,8 @@ def test_the_joined_text_stands_alone() -> None:
     assert "rustcuda_backend" not in text
     assert "TYPE_CHECKING" not in text
     imports = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
-    assert imports == ["import sys as _sys", "import os as _os", "from _thread import RLock as _RLock"]
+    assert imports == [
+        "import sys as _sys", "import os as _os", "from _thread import RLock as _RLock",
+        "from _weakref import ref as _ref",
+    ]  # fmt: skip
     assert text.startswith("\n".join(imports))

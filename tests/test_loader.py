@@ -347,7 +347,8 @@ def test_wrong_numbers_of_arguments(loaded: Loaded, arguments: Any, named: Any, 
         ((1, 1, -1), ValueError, "argument 'shared_bytes': wanted 0 or more"),
         ((1, 1, "a"), TypeError, "argument 'shared_bytes': wanted an int, got str"),
         ((1, 1, 0, "s"), TypeError, "argument 'stream': wanted a torch stream"),
-        ((1, 1, 0, -1), TypeError, "argument 'stream'"),
+        ((1, 1, 0, -1), ValueError, "argument 'stream'"),
+        ((1, 1, 0, 2**64), ValueError, "argument 'stream': wanted a stream's handle, 0 or more, below 2"),
     ],
 )
 def test_wrong_configurations(loaded: Loaded, given: Any, kind: type[Exception], message: str) -> None:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import inspect
 import pickle
+import pydoc
+import signal
 import struct as packing
-import sys
 import threading
-from pathlib import Path
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from fake_driver import FakeTensor
 from hypothesis import given
 from hypothesis import strategies as st
-from loaders import Loaded, content, signature, write
+from loaders import Loaded, content, signature
 
-from rustcuda_backend import process, structs
+from rustcuda_backend import structs
 from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.loader import tables
 from rustcuda_backend.loader.content import python_names
 from rustcuda_backend.loader.generate import generate
+from rustcuda_backend.loader.runtime.structs import _StructValue
 from rustcuda_backend.structs import Struct, StructField
 
 INNER = "Inner{a: u8, type: f64}"
@@ -173,6 +176,11 @@ def test_what_a_struct_is(loaded: Loaded) -> None:
     assert module.Inner is module.Inner
     assert {"Inner", "Params"} <= {*module.__all__} & {*dir(module)}
     assert module.Inner.__doc__.startswith("Inner(a: u8, type: f64): ")
+    takes = inspect.signature(module.Inner).parameters.values()
+    assert [(each.name, each.annotation) for each in takes] == [("a", "u8"), ("type", "f64")]
+    assert "|  Inner(a: " in pydoc.plain(pydoc.render_doc(module.Inner)).replace(
+        "Inner(a: u8, type: f64): ", ""
+    )
     with pytest.raises(AttributeError, match="does not change: make a new one to set a to 4"):
         inner.a = 4
     with pytest.raises(AttributeError, match="has no attribute 'z'"):
@@ -204,6 +212,40 @@ def test_fields_of_any_name(make_loader: Any) -> None:
     assert [getattr(struct, name) for name in python_names(takes.parameters[0].struct.fields)] == [*range(10)]
     loaded.module.takes[1, 1](struct)
     assert loaded.last.packed == (bytes(range(10)),)
+
+
+@pytest.mark.parametrize(
+    "name", ["\N{MICRO SIGN}", "\N{LATIN SMALL LIGATURE FI}", "\N{ANGSTROM SIGN}", "\N{OHM SIGN}"]
+)
+def test_names_are_those_that_python_reads(make_loader: Any, name: str) -> None:
+    takes = signature("takes", f"p: P{{{name}: u8, f: f32}}", f"{name}: u8", "x: *const f32")
+    loaded = make_loader(content(takes))
+    # Python normalizes names in its source text.
+    used: dict[str, Any] = {"k": loaded.module, "x": X}
+    exec(f"p = k.P({name}=3, f=1)\nk.takes[1, 1](p, {name}=4, x=x)\nread = p.{name}", used)  # noqa: S102
+    assert used["read"] == 3
+    assert [value[:1] for value in loaded.last.packed] == [b"\x03", b"\x04", b"\0"]
+
+
+class Index:
+    def __index__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("rust", "given", "kept"),
+    [
+        ("f32", 2, 2.0), ("f64", Fraction(1, 4), 0.25), ("bf16", Index(), 3.0), ("u8", Index(), 3),
+        ("i32", signal.SIGINT, 2), ("[f32; 2]", [1, Fraction(1, 2)], (1.0, 0.5)),
+        ("[u8; 2]", (Index(), True), (3, 1)), ("[bool; 2]", [True, False], (True, False)),
+    ],
+)  # fmt: skip
+def test_values_are_numbers_of_pythons_own(make_loader: Any, rust: str, given: Any, kept: Any) -> None:
+    value = make_loader(content(signature("k", f"p: P{{a: {rust}}}"))).module.P(given).a
+    plain = value if isinstance(value, tuple) else (value,)
+    wanted = kept if isinstance(kept, tuple) else (kept,)
+    assert value == kept
+    assert [type(each) for each in plain] == [type(each) for each in wanted]
 
 
 def test_a_struct_can_be_pickled(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,12 +287,18 @@ def test_wrong_fields(loaded: Loaded, values: Any, named: Any, message: str) -> 
 
 
 @pytest.mark.parametrize(
-    "own", ["_rustcuda_packed", "_rustcuda_place", "_rustcuda_converters", "__hash__", "self", "class"]
+    "own",
+    [
+        *sorted({*dir(_StructValue), *_StructValue.__annotations__}),
+        *("__del__", "__getattr__", "__dict__", "__match_args__", "__qualname__", "self", "class"),
+    ],
 )
 def test_a_field_called_as_what_the_types_have_themselves(make_loader: Any, own: str) -> None:
     module = make_loader(content(signature("k", f"p: P{{{own}: u8, b: u8}}"))).module
     value = module.P(3, b=4)
     assert getattr(value, f"{own}_") == 3
+    assert type(value) is module.P is value.__class__
+    assert (repr(value), module.P.__module__) == (f"P({own}_=3, b=4)", module.__name__)
     assert value == module.P(**{f"{own}_": 3, "b": 4}) == pickle.loads(pickle.dumps(value))  # noqa: S301
 
 
@@ -278,47 +326,3 @@ def test_the_module_makes_no_type_when_it_is_imported(loaded: Loaded) -> None:
     assert not made
     assert loaded.module.Inner
     assert [*made] == ["Inner"]
-
-
-RIGHT = """\
-from pkg import kernels_cuda as k
-inner = k.Inner(3, type=2.5)
-params = k.Params(1, weights=[1, 2.0, 0.5], inner=inner, flag=True, b=1.0)
-k.takes[1, 32](params, 7, 4096, inner)
-k.takes[1, 32](p=params, n=7, x=None, q=params.inner)
-"""
-WRONG = """\
-k.Inner(1)
-k.Inner(1.5, 2.0)
-k.Params(1, 2.0, inner, True, 1.0)
-k.Params(1, [1, 2, 3], (3, 2.5), True, 1.0)
-k.takes[1, 32](params, 7, None, (3, 2.5))
-k.takes[1, 32](inner, 7, None, inner)
-inner.a = 4
-"""
-
-
-def test_the_stub_knows_right_structs_from_wrong_ones(tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
-    write(tmp_path, generate(content(TAKES)))
-    (tmp_path / "uses.py").write_text(RIGHT + WRONG, encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "uses.py"]
-    done = process.run(command, cwd=tmp_path)
-    lines = {line.split(": error")[0] for line in done.stdout.splitlines() if ": error:" in line}
-    right = len(RIGHT.splitlines())
-    assert lines == {f"uses.py:{right + wrong + 1}" for wrong in range(len(WRONG.splitlines()))}, done.stdout
-    done = process.run([sys.executable, "-m", "mypy.stubtest", "pkg.kernels_cuda"], cwd=tmp_path)
-    assert done.ok, done.stdout
-
-
-@pytest.mark.parametrize(
-    ("signatures", "message"),
-    [
-        (("k", "a: P{x: f32}", "b: P{x: f64}"), "two structs of different fields are called 'P'"),
-        (("k", "a: load{x: f32}"), "struct 'load' cannot be reached from Python"),
-        (("k", "a: f32{x: u8}"), "'f32' is a number's name"),
-    ],
-)
-def test_names_that_structs_cannot_have(signatures: Any, message: str) -> None:
-    with pytest.raises(SignatureError, match=message):
-        generate(content(signature(*signatures)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import keyword
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
     from rustcuda_backend.signature import KernelSignature, Parameter
     from rustcuda_backend.structs import Struct
 
-_STRUCTS_OWN = ("self", *dir(_StructValue), *_StructValue.__annotations__)
+_KERNELS_OWN = re.compile("self")
+_STRUCTS_OWN = re.compile("|".join(("self", r"__\w*[^_]__", *_StructValue.__annotations__)))
 
 
 @dataclass(frozen=True)
@@ -112,13 +115,14 @@ def rust_type(parameter: Parameter) -> str:
 def python_names(parameters: Sequence[Parameter | StructField]) -> tuple[str, ...]:
     """The parameters' names in Python: the Rust names, with `_` after those that Python keeps for itself.
 
-    So do the types of structs with what they have beside their fields.
+    So do the types of structs with what they have beside their fields. In their NFKC form, as Python reads
+    what is written in its source text.
     """
     names: list[str] = []
     for parameter in parameters:
-        name = parameter.name.removeprefix("r#")
-        own = _STRUCTS_OWN if isinstance(parameter, StructField) else ("self",)
-        while keyword.iskeyword(name) or name in own or name in names:
+        name = unicodedata.normalize("NFKC", parameter.name.removeprefix("r#"))
+        own = _STRUCTS_OWN if isinstance(parameter, StructField) else _KERNELS_OWN
+        while keyword.iskeyword(name) or own.fullmatch(name) or name in names:
             name += "_"
         names.append(name)
     return tuple(names)

@@ -11,6 +11,7 @@ no other accelerators, and tensors of the host and meta tensors have the index -
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _local_names(parameters: Sequence[Parameter]) -> list[str]:
     """The parameters' names where they are free; nobody passes arguments by them."""
     names: list[str] = []
     for parameter in parameters:
-        name = parameter.name.removeprefix("r#").strip("_") or "value"
+        name = unicodedata.normalize("NFKC", parameter.name.removeprefix("r#")).strip("_") or "value"
         while name in (*_OWN_NAMES, *names) or keyword.iskeyword(name):
             name += "_"
         names.append(name)

@@ -7,6 +7,7 @@ import functools
 import keyword
 import re
 import symtable
+import unicodedata
 from typing import TYPE_CHECKING
 
 from rustcuda_backend.errors import SignatureError
@@ -88,7 +89,8 @@ def _builtins_used(table: symtable.SymbolTable) -> set[str]:
 def _check_name(what: str, name: str, taken: frozenset[str]) -> None:
     if keyword.iskeyword(name):
         why = "is a Python keyword"
-    elif not name.isidentifier():
+    # Python reads names in their NFKC form.
+    elif not name.isidentifier() or name != unicodedata.normalize("NFKC", name):
         why = "is no Python name"
     elif name in taken or _OF_PYTHON.fullmatch(name) or name.startswith((PREFIX, LAUNCH_PREFIX)):
         why = "is a name that the generated loader needs for itself"

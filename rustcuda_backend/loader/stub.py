@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
+import re
 from typing import TYPE_CHECKING
 
 from rustcuda_backend.loader.carried import runtime_code
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from rustcuda_backend.signature import KernelSignature, Parameter
     from rustcuda_backend.structs import Struct, StructField
 
+# Begins other names for what a struct's fields hide in its class.
+_FREE = "_rustcuda_"
 _FLOATS = ("f16", "bf16", "f32", "f64")
 
 # How the names of the kernels' own types begin.
@@ -164,6 +168,13 @@ def stub(content: LoaderContent) -> str:
         "def unload(device: _DeviceLike = None) -> None:\n    ",
         f'"""{UNLOAD_DOC}"""\n\n',
     ]
+    hidden = sorted({name for struct in content.structs for name in _hidden(struct)})
+    parts += [
+        f"from builtins import {name} as {_FREE}{name}\n"
+        if hasattr(builtins, name)
+        else f"{_FREE}{name} = {name}\n"
+        for name in hidden
+    ]
     parts += [_struct_stub(struct) for struct in content.structs]
     parts += [_kernel_stub(signature) for signature in content.signatures]
     parts += [_constant_stub(constant) for constant in content.constants]
@@ -207,15 +218,27 @@ def _kernel_stub(signature: KernelSignature) -> str:
     )
 
 
+def _hidden(struct: Struct) -> set[str]:
+    """The names that the stub's class needs, but that mean a field in it."""
+    types = "".join(f" {_field_type(field)} {_read_type(field)}" for field in struct.fields)
+    return {"property", *re.findall(r"\w+", types)} & {*python_names(struct.fields)}
+
+
+def _freed(hidden: set[str], text: str) -> str:
+    """The text with other names for those that are hidden."""
+    return re.sub(r"\w+", lambda word: _FREE * (word[0] in hidden) + word[0], text)
+
+
 def _struct_stub(struct: Struct) -> str:
     fields = list(zip(struct.fields, python_names(struct.fields), strict=True))
+    free = functools.partial(_freed, _hidden(struct))
     rust = "".join(f"\n    {field.name}: {field.rust_type}," for field in struct.fields)
-    takes = "".join(f", {name}: {_field_type(field)}" for field, name in fields)
+    takes = "".join(f", {name}: {free(_field_type(field))}" for field, name in fields)
     text = f"{struct.doc}\n\n" if struct.doc else ""
     text += "A struct that kernels take by value; it does not change once it is made.\n\n"
     text += f"    {struct.name} {{" + rust.replace("\n", "\n    ") + "\n    }"
     members = "".join(
-        f"    @property\n    def {name}(self) -> {_field_type(field)}:{_field_end(field)}\n"
+        f"    @{free('property')}\n    def {name}(self) -> {free(_read_type(field))}:{_field_end(field)}\n"
         for field, name in fields
     )
     return (
@@ -233,6 +256,14 @@ def _field_type(field: StructField) -> str:
     if field.struct:
         return field.struct.name
     return _number_type(field.dtype, is_array=field.count > 0)
+
+
+def _read_type(field: StructField) -> str:
+    """What a field's value is, whatever it was made of."""
+    if field.struct:
+        return field.struct.name
+    number = "float" if field.dtype in _FLOATS else "bool" if field.dtype == "bool" else "int"
+    return f"tuple[{number}, ...]" if field.count else number
 
 
 def _constant_stub(constant: ConstantSymbol) -> str:

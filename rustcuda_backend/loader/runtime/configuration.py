@@ -36,11 +36,16 @@ def _whole(kernel: str, what: str, value: Any, least: int) -> int:
 
 def _stream_handle(kernel: str, stream: Any) -> tuple[int, int]:
     """A stream's handle, and the index of its GPU or -1."""
-    if type(stream) is int and stream >= 0:
-        return stream, -1
-    handle = getattr(stream, "cuda_stream", None)
-    if handle is not None:
-        return int(handle), int(getattr(stream, "device_index", -1))
-    if hasattr(stream, "__cuda_stream__"):
-        return int(stream.__cuda_stream__()[1]), -1
-    raise ArgumentTypeError(kernel, "stream", "a torch stream, its handle as an int, or None", _came(stream))
+    device = -1
+    if type(stream) is int:
+        handle = stream
+    elif getattr(stream, "cuda_stream", None) is not None:
+        handle, device = int(stream.cuda_stream), int(getattr(stream, "device_index", -1))
+    elif hasattr(stream, "__cuda_stream__"):
+        handle = int(stream.__cuda_stream__()[1])
+    else:
+        wanted = "a torch stream, its handle as an int, or None"
+        raise ArgumentTypeError(kernel, "stream", wanted, _came(stream))
+    if not 0 <= handle < 1 << 64:
+        raise ArgumentValueError(kernel, "stream", "a stream's handle, 0 or more, below 2**64", f"{handle}")
+    return handle, device

@@ -46,7 +46,8 @@ class _LaunchesInC:
             if forced:
                 raise KernelError(f"rustcuda_launch cannot be imported: {error}") from error
             return False
-        if rustcuda_launch.INTERFACE == _C_INTERFACE:
+        # Left-over folders can be imported, too, and have nothing in them.
+        if getattr(rustcuda_launch, "INTERFACE", None) == _C_INTERFACE:
             return rustcuda_launch
         if forced:
             raise KernelError("rustcuda_launch is not of the version that this loader wants: upgrade both")

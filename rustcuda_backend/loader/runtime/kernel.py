@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _weakref import ref as _ref
+
 from rustcuda_backend.loader.runtime.attributes import _ATTRIBUTES, _Attributes
 from rustcuda_backend.loader.runtime.configuration import _extent, _whole
 from rustcuda_backend.loader.runtime.errors import (
@@ -238,10 +240,11 @@ class _Kernel:
     ) -> Callable[..., None]:
         made = _Launch(self, grid, block, shared, stream)
         if self._known_in_c and _in_c.module:
-            made.in_c = _in_c.module.Launch(
+            in_c: Callable[..., None] = _in_c.module.Launch(
                 made.start_any, self._known_in_c, grid, block, shared, made.stream
             )
-            in_c: Callable[..., None] = made.in_c
+            # The two must not keep one another: with a stream, each launch makes new ones.
+            made.in_c = _ref(in_c)
             return in_c
         # A bound method is what Python calls fastest of all that can carry something along.
         bound: Callable[..., None] = self._launcher.__get__(made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rustcuda_backend.loader.runtime.arguments import _Parameter
 from rustcuda_backend.loader.runtime.errors import ArgumentTypeError
-from rustcuda_backend.loader.runtime.scalars import _ByValue, _scalar_class
+from rustcuda_backend.loader.runtime.scalars import _FLOAT_LIMITS, _ByValue, _scalar_class
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     _Described = tuple[str, tuple[tuple[str, str, str, int, str], ...]]
 
 
+class _StructSignature:
+    """Tells `inspect` and `help` what a struct's type takes."""
+
+    def __get__(self, _: object, struct: type[_StructValue]) -> Any:
+        from inspect import Parameter, Signature
+
+        return Signature(
+            [
+                Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=converter.rust)
+                for name, converter in struct._rustcuda_converters.items()
+            ]
+        )
+
+
 class _StructValue:
     """A struct that kernels take by value; it does not change once it is made.
 
@@ -25,6 +39,8 @@ class _StructValue:
     """
 
     __slots__ = ("_rustcuda_packed", "_rustcuda_values")
+
+    __signature__ = _StructSignature()
 
     # What the types derived from it have.
     _rustcuda_place: str
@@ -41,7 +57,12 @@ class _StructValue:
             converter.convert(given[name], packed, None)
         object.__setattr__(self, "_rustcuda_packed", tuple(packed))
         object.__setattr__(
-            self, "_rustcuda_values", {name: _kept(given[name]) for name in self._rustcuda_converters}
+            self,
+            "_rustcuda_values",
+            {
+                name: _kept(given[name], converter.dtype)
+                for name, converter in self._rustcuda_converters.items()
+            },
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -76,11 +97,15 @@ def _by_name(struct: _StructValue, values: tuple[Any, ...], named: dict[str, Any
     return given
 
 
-def _kept(value: Any) -> Any:
-    """A field's value as nobody can change it: arrays as tuples."""
+def _kept(value: Any, dtype: str) -> Any:
+    """A field's value as a number or a tuple of Python's own, which nobody can change."""
+    if isinstance(value, _StructValue):
+        return value
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list | tuple):
+        return tuple(_kept(each, dtype) for each in value)
+    return float(value) if dtype in _FLOAT_LIMITS else bool(value) if dtype == "bool" else int(value)
 
 
 def _field(name: str, rust: str, doc: str) -> property:
