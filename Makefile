@@ -36,7 +36,7 @@ bench: setup ## measure how long the sample's kernels take to build
 	$(PYTHON_IN_VENV) benchmarks/build_time.py $(BENCH_ARGS)
 
 clean: ## remove what was built; .venv/ stays
-	rm -rf dist build *.egg-info sample_ext/build sample_ext/src/*.egg-info sample_ext/kernels/target
+	rm -rf dist build launcher/build *.egg-info launcher/*.egg-info sample_ext/build sample_ext/src/*.egg-info sample_ext/kernels/target
 	rm -rf .coverage .coverage.* .mypy_cache .pytest_cache .ruff_cache
 
 rust:
