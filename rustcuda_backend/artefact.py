@@ -201,11 +201,7 @@ def _texts(bundle: Bundle) -> list[str]:
 
 def _target(text: str, bundle: Bundle, where: str) -> Capability:
     """What PTX is for, by its own word, which its bundle must not contradict."""
-    try:
-        _, target = ptx.header(text)
-    except FormatError as error:
-        error.where = where
-        raise
+    _, target = ptx.header(text, where)
     (found,) = parse_list(target, where=where)
     # cuda-oxide takes both spellings of a GPU.
     if bundle.target.replace("compute_", "sm_") != target:

@@ -104,13 +104,15 @@ def _check_capability(data: bytes, asked: Capability, keep: Path) -> None:
 
 _NAMED_KERNEL = re.compile(r"[Ee]ntry function '([^']+)'")
 _NAMED_LINE = re.compile(r"^ptxas .*, line (\d+);", re.MULTILINE)
+# Of ptxas' words, what an error repeats.
+_FIRST_LINES, _LAST_LINES = 20, 5
 _DEFINITION = re.compile(r"\.entry\s+([\w$%]+)|\.func\b")
 
 
 def _refused(
     tools: CudaTools, module: PtxModule, arguments: Sequence[str], said: str, keep: Path
 ) -> AssembleError:
-    message = "\n".join(report_messages(said)) or said
+    message = "\n".join(_bounded(report_messages(said))) or said
     if arguments and "Unknown option" in message:
         return AssembleError(
             f"ptxas {tools.ptxas_version} does not take its arguments:\n{message.strip()}",
@@ -126,6 +128,15 @@ def _refused(
         where=str(keep),
         hint=machine.hint_if_full(said),
     )
+
+
+def _bounded(lines: Sequence[str]) -> Sequence[str]:
+    """Lines as far as somebody reads them; one mistake in a macro can be thousands."""
+    left_out = len(lines) - _FIRST_LINES - _LAST_LINES
+    if left_out < 2:
+        return lines
+    said = f"... {left_out} more lines; ptxas on the file below says them all ..."
+    return (*lines[:_FIRST_LINES], said, *lines[-_LAST_LINES:])
 
 
 def _enclosing_kernels(text: str, lines: Sequence[int]) -> list[str]:

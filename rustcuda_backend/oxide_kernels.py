@@ -29,13 +29,16 @@ _INSTANCE = re.compile(r"(?P<base>\w+)_TID_[0-9a-f]{32}")
 _OF_INSTANCE = re.compile(
     r"(?<![\w$%])(?P<before>__dynamic_smem_)?(?P<name>\w+?_TID_[0-9a-f]{32})(?P<after>_param_\d+)?(?![\w$%])"
 )
-_FUNCTION = re.compile(r"^(?:\.\w+\s+)*?\.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
-# Before a constant's name stand its module and its place in the source, where that is a `#[cuda_module]`.
+# These take time in proportion to the text, as those of `ptx`.
+_FUNCTION = re.compile(r"^(?:\.\w+[ \t]+)*?\.func\s+(?:\([^()]*\)\s*)?(\w+)", re.MULTILINE)
 _CONSTANT = re.compile(
-    r"^(?P<start>(?:\.visible\s+)?\.const\s+\.align\s+(?P<alignment>\d+)\s+\.b8\s+)"
-    r"(?P<symbol>cuda_oxide_const_246e25db_(?:\w+_L\d+C\d+_)?(?P<name>\w+))\[(?P<size>\d+)\]",
+    r"^(?:\.visible[ \t]+)?\.const[ \t]+\.align[ \t]+(?P<alignment>[0-9]{1,9})[ \t]+\.b8[ \t]+"
+    r"(?P<symbol>cuda_oxide_const_246e25db_(?P<rest>\w+))\[(?P<size>[0-9]{1,9})\]",
     re.MULTILINE,
 )
+# Before a constant's name stand its module and its place in the source, where that is a `#[cuda_module]`.
+_PLACED = re.compile(r"(?:\w+_L[0-9]{1,9}C[0-9]{1,9}_)?(\w+)")
+_SYMBOL = re.compile(r"(?<![\w$%])cuda_oxide_const_246e25db_\w+(?![\w$%])")
 
 # Index spaces whose slices bring the length of their rows along.
 _WITH_ROWS = ("Runtime2DIndex", "RuntimeRowMajorTiles")
@@ -213,14 +216,15 @@ def _slice(name: str, kind: str, element: Mapping[str, Any], mutable: bool, rust
 def _with_constants(raw: str) -> tuple[str, tuple[ConstantSymbol, ...]]:
     """The text with constant memory under the names that loaders know, and what it is."""
     found: dict[str, ConstantSymbol] = {}
+    symbols: dict[str, str] = {}
     for match in _CONSTANT.finditer(raw):
-        size = int(match["size"])
-        symbol = ConstantSymbol(match["name"], f"[u8; {size}]", "", size, int(match["alignment"]))
-        if match["name"] in found:
+        (name,), size = _PLACED.findall(match["rest"]), int(match["size"])
+        if name in found:
             raise SignatureError(
-                f"two constants are called '{match['name']}'",
+                f"two constants are called '{name}'",
                 hint="give every #[constant] a name of its own, also in other modules",
             )
-        found[match["name"]] = symbol
-        raw = re.sub(rf"\b{match['symbol']}\b", symbol.symbol, raw)
-    return raw, tuple(found[name] for name in sorted(found))
+        found[name] = ConstantSymbol(name, f"[u8; {size}]", "", size, int(match["alignment"]))
+        symbols[match["symbol"]] = found[name].symbol
+    text = _SYMBOL.sub(lambda match: symbols.get(match[0], match[0]), raw)
+    return text, tuple(found[name] for name in sorted(found))

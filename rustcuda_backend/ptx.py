@@ -132,17 +132,21 @@ def is_whole(raw: str) -> bool:
     return _AFTER_FUNCTIONS.match(last) is not None or (last == "\t}" and _DEBUG_SECTION in raw)
 
 
-def header(raw: str) -> tuple[str, str]:
+def header(raw: str, where: str = "") -> tuple[str, str]:
     """The PTX ISA version and the target that a PTX text names, e.g. `("8.0", "sm_90a")`.
+
+    Args:
+        raw: The text.
+        where: Its place, for errors.
 
     Raises:
         FormatError: It names none, or its target is no GPU.
     """
     target, version = _TARGET.search(raw), _VERSION.search(raw)
     if not target or not version:
-        raise FormatError("the compiler's output is not PTX: it has no .version and .target")
+        raise FormatError("the compiler's output is not PTX: it has no .version and .target", where=where)
     if not _GPU.fullmatch(target[1]):
-        raise FormatError(f"the PTX is for no GPU: its .target is '{target[1][:_SHOWN]}'")
+        raise FormatError(f"the PTX is for no GPU: its .target is '{target[1][:_SHOWN]}'", where=where)
     return version[1], target[1]
 
 

@@ -21,6 +21,7 @@ from rustcuda_backend import (
     fatbin,
     finishing,
     oxart,
+    oxide_kernels,
     ptx,
     ptx_outline,
     shared_memory,
@@ -66,6 +67,26 @@ def numbered() -> Iterator[str]:
     count = BYTES // 32
     yield HEADER + "".join(f"__shared_a__1_1_{number}\n" for number in range(count))
     yield HEADER + "".join(f".entry k{number}()\n{{}}\n" for number in range(count))
+
+
+def of_oxide() -> Iterator[str]:
+    """What only cuda-oxide writes: instances of generic kernels, and constants."""
+    constant, symbol = ".const .align 4 .b8 ", "cuda_oxide_const_246e25db_"
+    yield from texts(".visible\n", ".func (\n", ".func ", constant, f"{constant}{symbol}\n", f"{symbol}a ")
+    for piece in ("m_L1C1_", "_TID_" + "0" * 32):
+        for before, after in (("_", "[4];\n"), ("_", "\n"), ("_L", "[4];\n")):
+            yield f"{HEADER}{constant}{symbol}{before}{piece * (BYTES // len(piece))}{after}"
+    yield f"{HEADER}{constant}{symbol}m_L{'1' * BYTES}[4];\n"
+    count = BYTES // 64
+    yield HEADER + "".join(f"{constant}{symbol}m_L{number}C1_X{number}[4];\n" for number in range(count))
+    for name in ("k", "k{0}"):
+        kernels = (f".entry {name.format(number)}_TID_{number:032x}()\n{{}}\n" for number in range(count))
+        yield HEADER + "".join(kernels)
+
+
+def finish_oxide(text: str) -> None:
+    named = oxide_kernels.with_stable_names(text)
+    oxide_kernels.finish(named.text, Capability(9, 0), {})
 
 
 def read_errors(text: str) -> None:
@@ -140,6 +161,7 @@ READERS: dict[str, tuple[Callable[[], Iterator[object]], Callable[..., object]]]
     "outline": (ptx_bytes, ptx_outline.read),
     "entries and records": (texts, finishing.has_plain_kernels),
     "finishing": (numbered, lambda text: finishing.finish(text, Capability(9, 0))),
+    "cuda-oxide's": (of_oxide, finish_oxide),
     "shared memory": (shared, shared_memory.declared),
     "errors of ptxas": (numbered, read_errors),
     "elf": (elf_files, read_elf),

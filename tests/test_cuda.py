@@ -402,6 +402,19 @@ class TestAssemble:
             cuda.assemble(tools_of(version), ptx("9.0", kernels), arguments=(), keep=tmp_path / "k.ptx")
         assert "frobnicate" in caught.value.what
 
+    @pytest.mark.parametrize(("mistakes", "left_out"), [(25, 0), (26, 2), (5000, 4976)])
+    def test_many_mistakes(self, version, mistakes, left_out, tmp_path):
+        tools = dataclasses.replace(tools_of(version), ptxas=tmp_path / "ptxas")
+        said = "".join(f"echo ptxas k.ptx, line 12: {number} >&2\n" for number in range(mistakes))
+        tools.ptxas.write_text(f"#!/bin/sh\n{said}echo ptxas fatal: aborted >&2\nexit 1\n", encoding="utf-8")
+        tools.ptxas.chmod(0o755)
+        with pytest.raises(AssembleError) as caught:
+            cuda.assemble(tools, ptx("9.0"), arguments=(), keep=tmp_path / "k.ptx")
+        _, first, *rest = caught.value.what.splitlines()
+        assert (first, rest[-1]) == ("ptxas k.ptx, line 12: 0", "ptxas fatal: aborted")
+        assert len(rest) == (25 if left_out else mistakes)
+        assert any(f"... {left_out} more lines" in line for line in rest) == bool(left_out)
+
     def test_unknown_argument(self, version, tmp_path):
         with pytest.raises(AssembleError, match="Unknown option"):
             cuda.assemble(tools_of(version), ptx("9.0"), arguments=["--frobnicate"], keep=tmp_path / "k.ptx")

@@ -661,6 +661,13 @@ def test_ptx_that_is_cut_off(directory: Path, stand_in: StandIn) -> None:
     build(directory, stand_in)
 
 
+def test_output_that_is_no_ptx_says_which_file(directory: Path, stand_in: StandIn) -> None:
+    stand_in.writes("sm_80", ptx("sm_80", ADD, PAIRED).replace(".target sm_80", ""))
+    error = failing(directory, stand_in, FormatError)
+    assert error.what == "the compiler's output is not PTX: it has no .version and .target"
+    assert Path(error.where) == directory / "target" / "rustcuda" / "sm_80" / "oxide_kernels.oxide.ptx"
+
+
 def test_arguments_that_keep_cargo_from_building(
     directory: Path, stand_in: StandIn, capfd: pytest.CaptureFixture[str]
 ) -> None:

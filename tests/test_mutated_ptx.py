@@ -33,7 +33,11 @@ FINISHED = (
     + entry("bounded", ".u8", ".b16", directives=".maxntid 16, 8, 2\n.minnctapersm 3\n")
     + entry("fixed", directives=".reqntid 128\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n")
 )
-OXIDE = PTX.decode() + entry("turn_TID_" + "a" * 32, ".u32", directives=".maxntid 8, 8\n")
+OXIDE = (
+    PTX.decode()
+    + ".visible .const .align 4 .b8 cuda_oxide_const_246e25db_tables_L12C5_TABLE[256];\n"
+    + entry("turn_TID_" + "a" * 32, ".u32", directives=".maxntid 8, 8\n")
+)
 TOKENS = (
     "", " ", "\n", "\0", ".", ",", "(", ")", "{", "}", "[", "]", ";", "/*", "*/", '"', "-1", "0", "9" * 5000,
     "²", "٣", "1e5", "sm_", "sm_80", "compute_80", ".f16x2", ".pred", ".entry k(", ".version 99999.9", "\x1e",
@@ -100,6 +104,8 @@ def test_damaged_output_of_rustc(text: str) -> None:
 @settings(deadline=None, derandomize=True, max_examples=400)
 @given(mutated(OXIDE))
 @example(OXIDE.replace(".u32 store_param_2", ".texref store_param_2"))
+@example(OXIDE.replace("[256]", f"[{'9' * 5000}]"))
+@example(OXIDE.replace(".align 4 .b8 cuda", f".align {'9' * 5000} .b8 cuda"))
 def test_damaged_output_of_cuda_oxide(text: str) -> None:
     read_by_all(text)
 

@@ -175,7 +175,7 @@ class CudaOxideCompiler:
                 where=str(kept),
                 hint="make room on this disk (df -h), then build again",
             )
-        _, target = ptx.header(raw)
+        _, target = ptx.header(raw, where=str(kept))
         if target != capability.sm:
             raise oxide_failure.of_target(target, capability, self.crate)
 
