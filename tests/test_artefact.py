@@ -238,6 +238,12 @@ def test_a_file_that_cannot_be_taken(make, kernels: str, what: str, hint: str) -
     assert hint in error.hint
 
 
+def test_links_in_a_circle(make) -> None:
+    project = make(kernels="circle")
+    (project / "circle").symlink_to("circle")
+    assert refused(project).what == "there is no file of kernels 'circle'"
+
+
 def test_a_link_that_leads_outside(make, tmp_path: Path) -> None:
     project = make(Blob())
     (project / LIBRARY).rename(tmp_path / "_native.so")
