@@ -114,9 +114,14 @@ def parse_entries(text: str) -> tuple[PtxEntry, ...]:
     """Reads the kernels that a PTX text defines, in its order.
 
     Raises:
-        FormatError: A parameter list that cannot be read.
+        FormatError: A parameter list that cannot be read, or two kernels of one name.
     """
-    return tuple(_entry(match) for match in _ENTRY.finditer(text))
+    found: dict[str, PtxEntry] = {}
+    for match in _ENTRY.finditer(text):
+        if match["name"] in found:
+            raise FormatError("the PTX defines a kernel twice", where=f"kernel '{match['name']}'")
+        found[match["name"]] = _entry(match)
+    return tuple(found.values())
 
 
 def is_whole(raw: str) -> bool:
