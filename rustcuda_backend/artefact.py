@@ -79,7 +79,8 @@ def artefact_path(project: Path, settings: Settings) -> Path:
         SettingsError: It is outside the project, or there is none.
     """
     name, _ = _selected(settings)
-    path = (project / name).resolve()
+    # Path.resolve raises where links lead in a circle.
+    path = Path(os.path.realpath(project / name))
     where = settings.where("kernels")
     if not path.is_relative_to(project.resolve()):
         raise SettingsError(

@@ -23,7 +23,8 @@ _MAGICS = (_FATBIN_MAGIC, elf_reader.MAGIC, ar_reader.MAGIC)
 # CUDA has no other hosts.
 _ELF64_LITTLE = b"\2\1"
 _ZIP_MAGIC = b"PK\x03\x04"
-_PTX = re.compile(rb"^[ \t]*\.version[ \t]+\d+\.\d+\s", re.MULTILINE)
+# No text has zeros before its end.
+_PTX = re.compile(rb"\A[^\0]*?^[ \t]*\.version[ \t]+\d+\.\d+\s", re.MULTILINE)
 # PTX begins with comments, then its version; a few KiB tell whether it is one.
 _PTX_HEAD = 1 << 14
 

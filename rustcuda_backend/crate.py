@@ -67,7 +67,8 @@ def crate_directory(project: Path, settings: Settings) -> Path:
     Raises:
         SettingsError: It is outside the project, or holds no Cargo.toml.
     """
-    directory = (project / settings.crate).resolve()
+    # Path.resolve raises where links lead in a circle.
+    directory = Path(os.path.realpath(project / settings.crate))
     where = settings.where("crate")
     if not directory.is_relative_to(project.resolve()):
         raise SettingsError(

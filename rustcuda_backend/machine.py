@@ -103,8 +103,10 @@ def _hint(place: Path, number: int) -> str:
         return "raise the limit of files' sizes (ulimit -f)"
     if variable:
         return f"set {variable} to a folder that can be written"
+    if number not in _RIGHTS:
+        return ""
     folder = place if place.is_dir() else place.parent
-    return f"make {folder} writable, or name another folder" if number in _RIGHTS else ""
+    return f"make {folder} writable, or name another folder"
 
 
 def _variable(place: Path) -> str:

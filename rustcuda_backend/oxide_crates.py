@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from rustcuda_backend.cargo_files import read_toml
 from rustcuda_backend.settings import Settings
 
 DEVICE = "cuda-device"
+
+# cargo's option with its value in the same argument.
+_FEATURES = re.compile(r"(?:--features=|-F=?)(?P<names>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,8 @@ def _chosen_features(directory: Path, settings: Settings) -> frozenset[str]:
         table = _table(read_toml(directory / "Cargo.toml"), "features")
         return frozenset((*table, *(item.key for item in _dependencies(directory) if item.optional)))
     texts = [value for option, value in itertools.pairwise(arguments) if option in ("-F", "--features")]
-    texts += [option.partition("=")[2] for option in arguments if option.startswith("--features=")]
+    joined = (_FEATURES.fullmatch(option) for option in arguments)
+    texts += [match["names"] for match in joined if match]
     named = {name for text in texts for name in text.replace(",", " ").split()}
     return frozenset(
         (*settings.features, *named, *(() if "--no-default-features" in arguments else ("default",)))
@@ -120,7 +125,7 @@ def _dependencies(folder: Path) -> Iterator[_Dependency]:
 
 def _dependency(key: str, entry: Mapping[str, Any], place: Path) -> _Dependency:
     path = entry.get("path")
-    default = entry.get("default-features", True)
+    default = entry.get("default-features", entry.get("default_features", True))
     return _Dependency(
         key,
         str(entry.get("package", key)),

@@ -16,7 +16,7 @@ from typing import Any
 from rustcuda_backend import launch_bounds, ptx, rustdoc, rustdoc_types
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.constants import ConstantSymbol
-from rustcuda_backend.errors import SignatureError
+from rustcuda_backend.errors import FormatError, SignatureError
 from rustcuda_backend.ptx import PtxEntry, PtxModule
 from rustcuda_backend.scalars import SCALAR_BYTES
 from rustcuda_backend.signature import KernelSignature, Parameter
@@ -32,8 +32,8 @@ _OF_INSTANCE = re.compile(
 # These take time in proportion to the text, as those of `ptx`.
 _FUNCTION = re.compile(r"^(?:\.\w+[ \t]+)*?\.func\s+(?:\([^()]*\)\s*)?(\w+)", re.MULTILINE)
 _CONSTANT = re.compile(
-    r"^(?:\.visible[ \t]+)?\.const[ \t]+\.align[ \t]+(?P<alignment>[0-9]{1,9})[ \t]+\.b8[ \t]+"
-    r"(?P<symbol>cuda_oxide_const_246e25db_(?P<rest>\w+))\[(?P<size>[0-9]{1,9})\]",
+    r"^(?:\.visible[ \t]+)?\.const[ \t]+\.align[ \t]+(?P<alignment>[0-9]{1,9})[ \t]+\.(?P<type>\w+)[ \t]+"
+    r"(?P<symbol>cuda_oxide_const_246e25db_(?P<rest>\w+))(?:\[(?P<count>[0-9]{1,9})\])?[ \t]*[;=]",
     re.MULTILINE,
 )
 # Before a constant's name stand its module and its place in the source, where that is a `#[cuda_module]`.
@@ -218,7 +218,11 @@ def _with_constants(raw: str) -> tuple[str, tuple[ConstantSymbol, ...]]:
     found: dict[str, ConstantSymbol] = {}
     symbols: dict[str, str] = {}
     for match in _CONSTANT.finditer(raw):
-        (name,), size = _PLACED.findall(match["rest"]), int(match["size"])
+        (name,) = _PLACED.findall(match["rest"])
+        # One number, as of ConstantMemory<f32>, may be declared by its type.
+        if match["type"] not in ptx.TYPE_BYTES:
+            raise FormatError(f"the PTX has the constant '{name}' of an unknown type", where=match["symbol"])
+        size = int(match["count"] or 1) * ptx.TYPE_BYTES[match["type"]]
         if name in found:
             raise SignatureError(
                 f"two constants are called '{name}'",

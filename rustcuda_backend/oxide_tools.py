@@ -31,6 +31,8 @@ cargo +nightly-2026-04-03 install --git https://github.com/NVlabs/cuda-oxide.git
 cargo oxide setup
 or name the library: cuda-oxide-backend = "/path/to/librustc_codegen_cuda.so"; docs/cuda-oxide.md has more"""
 
+# What neither variables nor cargo's list of flags can have.
+_NEVER = re.compile(r"[\0\x1f]")
 _DRIVER = re.compile(rb"librustc_driver-[0-9a-f]+\.so")
 
 
@@ -135,12 +137,14 @@ def _config(file: Path) -> Config:
     environ = content.get("env", {})
     texts: list[Any] = [backend if backend is not None else ""]
     texts += [*flags] if isinstance(flags, list) else [None]
-    texts += [*environ.values()] if isinstance(environ, dict) else [None]
-    if not all(isinstance(text, str) for text in texts):
+    texts += [*environ, *environ.values()] if isinstance(environ, dict) else [None]
+    fits = all(isinstance(text, str) and not _NEVER.search(text) for text in texts)
+    if not fits or any(not name or "=" in name for name in environ):
         raise ToolError(
             "cuda-oxide's configuration is not as cargo-oxide reads it",
             where=str(file),
-            hint="backend is a string, extra-rustflags a list of strings, [env] a table of strings",
+            hint="backend is a string, extra-rustflags a list of strings, [env] a table of strings;\n"
+            "none has control characters, and names in [env] are not empty and have no =",
         )
     # As cargo-oxide takes it: from the folder that has the folder .cargo.
     start = file.parents[1]

@@ -54,7 +54,7 @@ _TAIL = 1 << 14
 # A parameter in a message.
 _SHOWN = 80
 
-_TYPE_BYTES = {
+TYPE_BYTES = {
     "b8": 1, "b16": 2, "b32": 4, "b64": 8, "b128": 16, "u8": 1, "u16": 2, "u32": 4, "u64": 8,
     "s8": 1, "s16": 2, "s32": 4, "s64": 8, "f16": 2, "f16x2": 4, "f32": 4, "f64": 8,
 }  # fmt: skip
@@ -114,9 +114,14 @@ def parse_entries(text: str) -> tuple[PtxEntry, ...]:
     """Reads the kernels that a PTX text defines, in its order.
 
     Raises:
-        FormatError: A parameter list that cannot be read.
+        FormatError: A parameter list that cannot be read, or two kernels of one name.
     """
-    return tuple(_entry(match) for match in _ENTRY.finditer(text))
+    found: dict[str, PtxEntry] = {}
+    for match in _ENTRY.finditer(text):
+        if match["name"] in found:
+            raise FormatError("the PTX defines a kernel twice", where=f"kernel '{match['name']}'")
+        found[match["name"]] = _entry(match)
+    return tuple(found.values())
 
 
 def is_whole(raw: str) -> bool:
@@ -170,12 +175,12 @@ def _entry(match: re.Match[str]) -> PtxEntry:
     sizes, types = [], []
     for declaration in filter(str.strip, match["parameters"].split(",")):
         parameter = _PARAMETER.fullmatch(declaration.strip())
-        if not parameter or parameter["type"] not in _TYPE_BYTES:
+        if not parameter or parameter["type"] not in TYPE_BYTES:
             raise FormatError(
                 f"cannot read the PTX parameter '{declaration.strip()[:_SHOWN]}'",
                 where=f"kernel '{match['name']}'",
             )
-        sizes.append(int(parameter["count"] or 1) * _TYPE_BYTES[parameter["type"]])
+        sizes.append(int(parameter["count"] or 1) * TYPE_BYTES[parameter["type"]])
         types.append("ptr" if parameter["pointer"] else parameter["type"] + "[]" * bool(parameter["count"]))
     found = {bound["directive"]: _extents(bound["numbers"]) for bound in _BOUND.finditer(match["directives"])}
     block = found.get("reqntid")

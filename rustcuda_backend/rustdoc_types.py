@@ -26,7 +26,9 @@ def resolved(
             return _alias(path, document, bound) or rust_type
         case {"slice": element}:
             return {"slice": resolved(element, document, bound)}
-        case {"tuple": elements}:
+        # No kernel takes tuples. Only generics in them count, for messages: pairs of aliases for pairs of
+        # aliases would double with each.
+        case {"tuple": elements} if bound:
             return {"tuple": [resolved(element, document, bound) for element in elements]}
         case {"raw_pointer": inner} | {"borrowed_ref": inner} | {"array": inner}:
             (kind,) = rust_type

@@ -231,7 +231,9 @@ def test_the_crates_folder(make_project: MakeProject, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/Cargo.toml").touch()
     (project / "link").symlink_to(tmp_path / "outside", target_is_directory=True)
+    (project / "circle").symlink_to("circle")
     for name, what in (
+        ("circle", "there is no crate in 'circle'"),
         ("link", "the crate 'link' is outside the project"),
         ("../ü2", "the crate '../ü2' is outside the project"),
         ("some_package", "there is no crate in 'some_package'"),

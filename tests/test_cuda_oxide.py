@@ -679,12 +679,14 @@ def test_arguments_that_keep_cargo_from_building(
 def test_kernels_of_a_dependency(
     directory: Path, stand_in: StandIn, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    stand_in.writes("sm_80", ptx("sm_80", entry("far"), entry("away")), crate="more_kernels")
+    stand_in.writes("sm_80", ptx("sm_80", entry("far"), entry("away", ".texref")), crate="more_kernels")
     stand_in.writes("sm_80", ptx("sm_80"), crate="none")
+    stand_in.writes("sm_80", "no PTX", crate="odd")
     build(directory, stand_in)
     said = capfd.readouterr().err
     assert "the dependency 'more_kernels' has kernels that are not in the wheel: far, away" in said
     assert "'none'" not in said
+    assert "'odd'" not in said
 
 
 def test_what_a_pass_made_for_the_host_is_shared(directory: Path, stand_in: StandIn) -> None:

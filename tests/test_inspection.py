@@ -284,9 +284,10 @@ class TestNvcc:
 
 
 class TestNothingToSee:
-    def test_other_files(self, tmp_path, capsys):
+    @pytest.mark.parametrize("content", ["import this\n", "OXIDEART\0\n.version 7.0\n.target sm_80\n"])
+    def test_other_files(self, content, tmp_path, capsys):
         path = tmp_path / "other"
-        path.write_text("import this\n", encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
         with pytest.raises(SystemExit) as ended:
             main(["inspect", str(path)])
         assert ended.value.code == 1

@@ -55,6 +55,7 @@ def test_what_may_not_be_written(store: Path, number: int) -> None:
 
 def test_other_kinds(store: Path) -> None:
     assert told(errno.EISDIR, str(store.parent)).hint == ""
+    assert told(errno.ENAMETOOLONG, str(store.parent / ("a" * 300))).what == "file name too long"
     assert told(errno.EFBIG, str(store.parent)).hint == "raise the limit of files' sizes (ulimit -f)"
     for error in (
         OSError(errno.ENOENT, "x", "/x"),

@@ -170,6 +170,35 @@ def test_a_cluster_that_the_capability_does_not_have() -> None:
         finish({}, entry("f", directives=".reqnctapercluster 2, 1, 1"))
 
 
+@pytest.mark.parametrize(
+    ("declared", "size"),
+    [
+        ("b8 {0}[16];", 16),
+        ("b8 {0}[4] = {{1, 2}};", 4),
+        ("f32 {0};", 4),
+        ("u64 {0} = 7;", 8),
+        ("b16 {0}[3];", 6),
+    ],
+)
+def test_constants_however_they_are_declared(declared: str, size: int) -> None:
+    symbols = ("cuda_oxide_const_246e25db_PLAIN", "cuda_oxide_const_246e25db_m_L1C2_LONG_L3C4_NAME")
+    head = "".join(f".visible .const .align 8 .{declared.format(symbol)}\n" for symbol in symbols)
+    module = oxide_kernels.finish(ptx("sm_80", entry("k", ".u32"), head=head), SM80, {})
+    found = [(each.name, each.rust_type, each.size, each.alignment) for each in module.constants]
+    assert found == [("NAME", f"[u8; {size}]", size, 8), ("PLAIN", f"[u8; {size}]", size, 8)]
+    for symbol, constant in zip(symbols, reversed(module.constants), strict=True):
+        assert f" .{declared.format(constant.symbol)}\n" in module.text
+        assert symbol not in module.text
+
+
+def test_a_constant_of_an_unknown_type() -> None:
+    symbol = "cuda_oxide_const_246e25db_X"
+    text = ptx("sm_80", entry("k"), head=f".const .align 4 .texref {symbol};\n")
+    with pytest.raises(FormatError, match="the constant 'X' of an unknown type") as caught:
+        oxide_kernels.finish(text, SM80, {})
+    assert caught.value.where == symbol
+
+
 def test_text_that_is_no_ptx() -> None:
     with pytest.raises(FormatError, match="is not PTX"):
         oxide_kernels.finish("; ModuleID = 'x'\n", SM80, {})

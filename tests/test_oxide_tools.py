@@ -90,7 +90,19 @@ class TestBackend:
         assert found
         assert found.library == tmp_path / "x.so"
 
-    @pytest.mark.parametrize("text", ["backend = 1", 'extra-rustflags = "-O"', "env = []", "[env]\nA = 1"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("backend = 1", 'extra-rustflags = "-O"', "env = []", "[env]\nA = 1"),
+            # What no variable, file name or flag can be.
+            *('[env]\nA = "a\\u0000b"', '[env]\n"A=B" = "b"', '[env]\n"" = "b"', '[env]\n"\\u0000" = "b"'),
+            *(
+                '[env]\nCUDA_OXIDE_LLC = "a\\u0000/b"',
+                'backend = "a\\u0000b"',
+                'extra-rustflags = ["\\u001f"]',
+            ),
+        ],
+    )
     def test_a_configuration_that_cargo_oxide_would_refuse(self, tmp_path: Path, text: str) -> None:
         (tmp_path / ".cargo").mkdir()
         (tmp_path / oxide_tools.CONFIG).write_text(text, encoding="utf-8")
@@ -405,6 +417,8 @@ def test_whether_a_crate_depends_on_the_device_crate(
         ('gpu = ["dep:cuda-device"]', Settings(features=("gpu",)), True),
         ('gpu = ["dep:cuda-device"]', Settings(cargo_args=("--features", "x,gpu")), True),
         ('gpu = ["dep:cuda-device"]', Settings(cargo_args=("--features=gpu",)), True),
+        ('gpu = ["dep:cuda-device"]', Settings(cargo_args=("-F=gpu",)), True),
+        ('gpu = ["dep:cuda-device"]', Settings(cargo_args=("-Fx,gpu",)), True),
         # A feature that only has the name.
         ('cuda-device = []\ngpu = ["dep:cuda-device"]', Settings(features=("cuda-device",)), False),
         ('gpu = ["cuda-device/f16"]', Settings(features=("gpu",)), True),
@@ -439,4 +453,14 @@ def test_features_that_a_crate_asks_of_another(tmp_path: Path, dependency: str, 
     shared = WORKSPACE.replace('path = "more"', 'path = "more", features = ["gpu"]')
     more = f'{OPTIONAL}[features]\ngpu = ["dep:cuda-device"]\n'
     files = {"k/Cargo.toml": f"[dependencies]\n{dependency}\n", "Cargo.toml": shared, "more/Cargo.toml": more}
+    assert depends_on_device(write(tmp_path, files), Settings()) is expected
+
+
+# The second is what cargo takes besides before edition 2024.
+@pytest.mark.parametrize("key", ["default-features", "default_features"])
+@pytest.mark.parametrize(("value", "expected"), [("true", True), ("false", False)])
+def test_default_features_of_another(tmp_path: Path, key: str, value: str, expected: bool) -> None:
+    more = f'{OPTIONAL}[features]\ndefault = ["dep:cuda-device"]\n'
+    manifest = f'[dependencies]\nmore = {{ path = "../more", {key} = {value} }}\n'
+    files = {"k/Cargo.toml": manifest, "more/Cargo.toml": more}
     assert depends_on_device(write(tmp_path, files), Settings()) is expected

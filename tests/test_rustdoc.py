@@ -646,3 +646,16 @@ def test_a_struct_that_is_not_as_in_c_is_no_parameter(builds: Builds, make_proje
     assert caught.value.hint.startswith(
         "take a #[repr(C)] struct of this crate whose named fields are numbers"
     )
+
+
+def test_pairs_of_aliases_for_pairs_of_aliases() -> None:
+    def named(number: int) -> dict[str, Any]:
+        return {"resolved_path": {"id": number, "path": f"A{number}", "args": None}}
+
+    def alias(meant: dict[str, Any]) -> dict[str, Any]:
+        return {"inner": {"type_alias": {"type": meant, "generics": {"params": []}}}}
+
+    aliases = {str(number): alias({"tuple": [named(number - 1)] * 2}) for number in range(1, 200)}
+    document = {"index": {"0": alias({"primitive": "f32"}), **aliases}, "paths": {}}
+    found = rustdoc_types.resolved(named(199), document, {})
+    assert rustdoc_types.spelled(found) == "(A198, A198)"

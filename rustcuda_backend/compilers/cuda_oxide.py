@@ -23,6 +23,7 @@ from rustcuda_backend import (
     oxide_kernels,
     process,
     ptx,
+    ptx_outline,
     rustdoc,
 )
 from rustcuda_backend.capability import Capability
@@ -148,7 +149,7 @@ class CudaOxideCompiler:
             _stamp_file(kept).unlink(missing_ok=True)
             written.replace(kept)
             cache.write_atomically(_stamp_file(kept), _stamp(made).encode())
-        elif names := [entry.name for entry in _entries(written)]:
+        elif names := ptx_outline.kernels(written.read_text(encoding="utf-8", errors="replace")):
             self.report.warn(
                 f"the dependency '{written.stem}' has kernels that are not in the wheel: "
                 f"{', '.join(names)}; to have them, name its folder in [[tool.rustcuda.crates]]"
@@ -303,10 +304,6 @@ def _sha256(path: Path) -> str:
 @functools.cache  # every pass asks, and the library can be large
 def _sha256_of(path: Path, _size: int, _time: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _entries(path: Path) -> tuple[ptx.PtxEntry, ...]:
-    return ptx.parse_entries(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def _ptx_folder(build_pass: Pass) -> Path:

@@ -11,7 +11,7 @@ from rustcuda_backend import oxide_kernels, ptx
 from rustcuda_backend.artefact import Embedded
 from rustcuda_backend.capability import Capability
 from rustcuda_backend.compilers import Pass
-from rustcuda_backend.errors import CompileError
+from rustcuda_backend.errors import CompileError, FormatError, SignatureError
 from rustcuda_backend.ptx import PtxModule
 from rustcuda_backend.report import Report
 
@@ -73,10 +73,14 @@ class EmbeddedCompiler:
         build_pass.directory.mkdir(parents=True, exist_ok=True)
         found = self.embedded.best_for(build_pass.capability)
         text = _retargeted(found.text, build_pass.capability)
-        named = oxide_kernels.with_stable_names(text)
+        try:
+            named = oxide_kernels.with_stable_names(text)
+            module = oxide_kernels.finish(named.text, build_pass.capability, {})
+        except (FormatError, SignatureError) as error:
+            error.where = ", ".join(place for place in (str(self.embedded.path), error.where) if place)
+            raise
         if named.warning:
             self.report.warn(named.warning)
-        module = oxide_kernels.finish(named.text, build_pass.capability, {})
         if not module.signatures:
             raise CompileError(
                 "there are no kernels in the PTX that Python could launch",
