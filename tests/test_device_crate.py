@@ -12,6 +12,7 @@ import pytest
 from rustcuda_backend import cuda, launch_bounds, process
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
+from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.finishing import finish
 from rustcuda_backend.process import Finished
 from rustcuda_backend.ptx import PtxModule
@@ -854,6 +855,13 @@ fn promising() {}
     cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
 
 
+@pytest.mark.parametrize("promise", ["launch_bounds", "block", "cluster"])
+def test_promises_are_not_cut_to_64_bits(kernels: Kernels, snippet: Snippet, promise: str) -> None:
+    source = snippet(f"#[kernel({promise}((1_u128 << 64) + 2))]\nfn k() {{}}\n")
+    with pytest.raises(SignatureError, match=str(2**64 - 1)):
+        kernels.compile(source)
+
+
 def test_a_slice_of_rows_has_three_parameters(kernels: Kernels, snippet: Snippet) -> None:
     module = kernels.compile(
         snippet("""
@@ -1028,6 +1036,8 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel] fn k() {\ngpu_printf!("{a}"); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{}{a:?}", 1); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:65536}", 1); }', 3, "at most 65535"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:.18446744073709551617}", 1.0); }', 3, "at most 65535"),
         ('#[kernel] fn k() {\ngpu_printf!("{:0<5}", 1); }', 3, "gaps are filled by spaces only"),
         ('#[kernel] fn k() {\ngpu_printf!("{:*>5}", 1); }', 3, "gaps are filled by spaces only"),
         ('#[kernel] fn k() {\ngpu_printf!("{:^5}", 1); }', 3, "nothing can be put in the middle"),
