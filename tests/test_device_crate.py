@@ -1089,6 +1089,25 @@ def test_safe_code_cannot_reach_beyond_its_memory(
             3,
             "in the body of a #[kernel]",
         ),
+        (
+            """macro_rules! tile { ($t:ident) => {
+                static mut $t: SharedArray<f32, 4> = SharedArray::UNINIT; } }
+            #[kernel] unsafe fn k(x: *mut f32) { tile!(T); unsafe { *x = T[0] } }""",
+            3,
+            "not by another macro",
+        ),
+        *(
+            (f"{item}\n#[constant]\nstatic C: ConstantMemory<{of}> = ConstantMemory::UNINIT;", 4, message)
+            for item, of, message in [
+                ("#[derive(Clone, Copy)] struct P { a: f32 }", "P", "constant memory cannot hold a `P`"),
+                ("", "[bool; 2]", "constant memory cannot hold a `bool`"),
+            ]
+        ),
+        (
+            "#[kernel] fn k(x: &[u8]) {\nwarp::reduce::<u8, rustcuda_device::ops::Sum>(x[0]); }",
+            3,
+            "shuffles cannot hand over a `u8`",
+        ),
     ],
 )
 def test_a_mistake_is_reported_where_it_stands(
