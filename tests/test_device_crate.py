@@ -12,6 +12,7 @@ import pytest
 from rustcuda_backend import cuda, launch_bounds, process
 from rustcuda_backend.capability import Capability, parse_list
 from rustcuda_backend.constants import ConstantSymbol
+from rustcuda_backend.errors import SignatureError
 from rustcuda_backend.finishing import finish
 from rustcuda_backend.process import Finished
 from rustcuda_backend.ptx import PtxModule
@@ -854,6 +855,13 @@ fn promising() {}
     cuda.assemble(tools, module, arguments=(), keep=tmp_path / "kept.ptx")
 
 
+@pytest.mark.parametrize("promise", ["launch_bounds", "block", "cluster"])
+def test_promises_are_not_cut_to_64_bits(kernels: Kernels, snippet: Snippet, promise: str) -> None:
+    source = snippet(f"#[kernel({promise}((1_u128 << 64) + 2))]\nfn k() {{}}\n")
+    with pytest.raises(SignatureError, match=str(2**64 - 1)):
+        kernels.compile(source)
+
+
 def test_a_slice_of_rows_has_three_parameters(kernels: Kernels, snippet: Snippet) -> None:
     module = kernels.compile(
         snippet("""
@@ -1028,6 +1036,8 @@ def test_safe_code_cannot_reach_beyond_its_memory(
         ('#[kernel] fn k() {\ngpu_printf!("{a}"); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{}{a:?}", 1); }', 3, "have no names or numbers"),
         ('#[kernel] fn k() {\ngpu_printf!("{:q3}", 1); }', 3, "an unknown format"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:65536}", 1); }', 3, "at most 65535"),
+        ('#[kernel] fn k() {\ngpu_printf!("{:.18446744073709551617}", 1.0); }', 3, "at most 65535"),
         ('#[kernel] fn k() {\ngpu_printf!("{:0<5}", 1); }', 3, "gaps are filled by spaces only"),
         ('#[kernel] fn k() {\ngpu_printf!("{:*>5}", 1); }', 3, "gaps are filled by spaces only"),
         ('#[kernel] fn k() {\ngpu_printf!("{:^5}", 1); }', 3, "nothing can be put in the middle"),
@@ -1078,6 +1088,25 @@ def test_safe_code_cannot_reach_beyond_its_memory(
             #[kernel] unsafe fn k(x: *mut f32) { unsafe { *x = helper() } }""",
             3,
             "in the body of a #[kernel]",
+        ),
+        (
+            """macro_rules! tile { ($t:ident) => {
+                static mut $t: SharedArray<f32, 4> = SharedArray::UNINIT; } }
+            #[kernel] unsafe fn k(x: *mut f32) { tile!(T); unsafe { *x = T[0] } }""",
+            3,
+            "not by another macro",
+        ),
+        *(
+            (f"{item}\n#[constant]\nstatic C: ConstantMemory<{of}> = ConstantMemory::UNINIT;", 4, message)
+            for item, of, message in [
+                ("#[derive(Clone, Copy)] struct P { a: f32 }", "P", "constant memory cannot hold a `P`"),
+                ("", "[bool; 2]", "constant memory cannot hold a `bool`"),
+            ]
+        ),
+        (
+            "#[kernel] fn k(x: &[u8]) {\nwarp::reduce::<u8, rustcuda_device::ops::Sum>(x[0]); }",
+            3,
+            "shuffles cannot hand over a `u8`",
         ),
     ],
 )

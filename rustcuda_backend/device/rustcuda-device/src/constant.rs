@@ -11,6 +11,12 @@ use crate::half::{Bf16x2, F16x2, bf16};
 /// # Safety
 ///
 /// Every pattern of bytes must be a value that has a meaning, zeros included.
+#[diagnostic::on_unimplemented(
+    message = "constant memory cannot hold a `{Self}`",
+    label = "no value of constant memory",
+    note = "it holds numbers, raw pointers, arrays and tuples of them, and `#[repr(C)]` structs of numbers for which \
+            you write `unsafe impl ConstantMemoryValue for …`; take `u8` for `bool`"
+)]
 pub unsafe trait ConstantMemoryValue: Copy {
     /// The name of the scalar that it consists of; empty where it is of several, or of none that
     /// Python knows.

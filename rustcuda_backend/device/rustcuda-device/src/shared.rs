@@ -129,7 +129,7 @@ pub(crate) const fn refuse_global_memory() {
     if cfg!(target_arch = "nvptx64") {
         panic!(
             "shared memory is declared as `static mut NAME: type = type::UNINIT;` in the body of a #[kernel] \
-             or #[device] function"
+             or #[device] function, and written there: not by another macro that is called in it"
         );
     }
 }

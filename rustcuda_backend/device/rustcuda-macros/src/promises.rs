@@ -50,19 +50,24 @@ pub fn write(record: &mut Record, arguments: &Arguments, kernel: &str) -> TokenS
         items.extend(fill(WHOLE, &parts));
         let expressions = expressions
             .iter()
-            .map(|of| not_negative(line, kernel, &whole, of));
+            .map(|of| number(line, kernel, &whole, of));
         record.numbers(line, padded(expressions.collect(), count, rest));
     }
     items
 }
 
-/// The expression, refused where its value is negative: as a `u64` it would be a large number.
-fn not_negative(line: &str, kernel: &str, whole: &Ident, expression: &TokenStream) -> TokenStream {
+/// The expression as a `u64`, refused where its value is negative. What is larger becomes the largest, which
+/// the build backend refuses: cut off, it might be a number that it takes.
+fn number(line: &str, kernel: &str, whole: &Ident, expression: &TokenStream) -> TokenStream {
     let message = format!("{line} of kernel `{kernel}` has a negative number");
     let message = TokenTree::from(Literal::string(&message)).into();
     let check = fill("assert!(number >= 0, $message);", &[("message", message)]);
     fill(
-        "{ let number = $whole($of) as i128; $check number }",
+        "{
+            let number = $whole($of) as i128;
+            $check
+            if number > u64::MAX as i128 { u64::MAX } else { number as u64 }
+        }",
         &[
             ("whole", TokenTree::from(whole.clone()).into()),
             ("of", expression.clone()),

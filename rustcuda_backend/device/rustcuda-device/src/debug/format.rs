@@ -34,6 +34,9 @@ impl Slots {
     }
 }
 
+/// The widest that Rust's formats can be.
+const MOST_CHARACTERS: usize = u16::MAX as usize;
+
 /// What a format says of an argument before the letter.
 struct Shape {
     left: bool,
@@ -234,6 +237,9 @@ impl<const CAPACITY: usize> Translator<CAPACITY> {
         let mut number = 0;
         while self.peek().is_ascii_digit() {
             number = 10 * number + (self.next() - b'0') as usize;
+            if number > MOST_CHARACTERS {
+                self.refuse("a width or precision is at most 65535");
+            }
         }
         number
     }

@@ -14,6 +14,10 @@ mod nvvm {
 }
 
 /// A value that shuffles hand over, 32 bits at a time.
+#[diagnostic::on_unimplemented(
+    message = "shuffles cannot hand over a `{Self}`",
+    note = "they hand over numbers of 32 and 64 bits, halves and their pairs; widen others first"
+)]
 pub trait WarpShuffle: Copy {
     /// This value with each of its 32-bit words put through `exchange`.
     fn map_words(self, exchange: impl Fn(u32) -> u32) -> Self;
