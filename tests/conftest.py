@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from environments import Environment, made_once, make_links
+from in_c import launch_library, launches_in_c  # noqa: F401
 from loaders import loaded, make_loader, seam, stub_library  # noqa: F401
 from oxide_stand_ins import ferrum_library as download_ferrum
 from oxide_stand_ins import ferrum_ptx

@@ -52,6 +52,18 @@ def load(library: Path) -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="session")
+def launch_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """rustcuda_launch, compiled."""
+    return compiled(tmp_path_factory.mktemp("in_c"))
+
+
+@pytest.fixture(scope="session")
+def launches_in_c(launch_library: Path) -> ModuleType:
+    """rustcuda_launch, imported."""
+    return load(launch_library)
+
+
 class DLTensor(ctypes.Structure):
     _fields_ = (
         ("data", ctypes.c_uint64),

@@ -12,16 +12,6 @@ import in_c
 import pytest
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return in_c.compiled(tmp_path_factory.mktemp("in_c"))
-
-
-@pytest.fixture(scope="module")
-def module(library: Path) -> Any:
-    return in_c.load(library)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -35,13 +25,13 @@ def module(library: Path) -> Any:
         (print, b"", (1, 1, 1), (1, 1, 1), 0, 2**64),
     ],
 )
-def test_the_module_refuses_what_a_loader_does_not_pass(module: Any, arguments: Any) -> None:
+def test_the_module_refuses_what_a_loader_does_not_pass(launches_in_c: Any, arguments: Any) -> None:
     with pytest.raises((TypeError, ValueError, OverflowError)):
-        module.Launch(*arguments)
+        launches_in_c.Launch(*arguments)
 
 
-def test_pip_builds_it(tmp_path: Path, library: Path) -> None:
-    del library  # skips where nothing can be compiled
+def test_pip_builds_it(tmp_path: Path, launch_library: Path) -> None:
+    del launch_library  # skips where nothing can be compiled
     source = tmp_path / "launcher"
     source.mkdir()
     for name in ("pyproject.toml", "README.md", "rustcuda_launch.c"):

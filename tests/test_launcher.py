@@ -21,11 +21,6 @@ MANY = signature(
 VOID = signature("void", "p: *mut f32", "n: u32")
 
 
-@pytest.fixture(scope="module")
-def launches_in_c(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return in_c.load(in_c.compiled(tmp_path_factory.mktemp("in_c")))
-
-
 @pytest.fixture(params=["python", "c"])
 def language(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What launches: each kernel's own launcher in Python, or rustcuda_launch."""

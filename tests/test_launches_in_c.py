@@ -9,7 +9,6 @@ import sys
 import threading
 import types
 import weakref
-from pathlib import Path
 from typing import Any
 
 import in_c
@@ -33,25 +32,15 @@ SIGNATURES = [signature(f"k{index}", "x: *const f32", f"v: {rust}") for index, r
 X = FakeTensor(0x7000)
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return in_c.compiled(tmp_path_factory.mktemp("in_c"))
-
-
-@pytest.fixture(scope="module")
-def module(library: Path) -> Any:
-    return in_c.load(library)
-
-
 @pytest.fixture
-def made(make_loader: Any, monkeypatch: pytest.MonkeyPatch, module: Any) -> Any:
+def made(make_loader: Any, monkeypatch: pytest.MonkeyPatch, launches_in_c: Any) -> Any:
     """Makes a loader that may launch from C, in a process with torch."""
 
     def make(launcher: str = "c", major: int = 1) -> Loaded:
         torch = fake_torch()
         in_c.describe_to_c(torch, monkeypatch, major)
         monkeypatch.setitem(sys.modules, "torch", torch)
-        monkeypatch.setitem(sys.modules, "rustcuda_launch", module)
+        monkeypatch.setitem(sys.modules, "rustcuda_launch", launches_in_c)
         monkeypatch.setenv("RUSTCUDA_LAUNCHER", launcher)
         loaded: Loaded = make_loader(content(*SIGNATURES))
         return loaded
