@@ -117,8 +117,9 @@ def _absolute(folder: str) -> str:
 def _checked_session(config_settings: ConfigSettings | None, folder: str) -> Iterator[Session]:
     """The session of a hook that writes to a folder; settings are checked first, in every hook alike."""
     from rustcuda_backend import metadata_files
+    from rustcuda_backend.pyproject import read_pyproject, read_table
     from rustcuda_backend.reproducible import source_date_epoch
-    from rustcuda_backend.settings import read_pyproject, read_settings, read_table
+    from rustcuda_backend.settings import read_settings
     from rustcuda_backend.setuptools_command import check_plugged_in
 
     with user_errors():

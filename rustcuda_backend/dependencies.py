@@ -8,7 +8,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from rustcuda_backend.settings import read_pyproject
+from rustcuda_backend.pyproject import read_pyproject
 
 # The releases of cuda-bindings (and of cuda-python, which brings it) that the loader has been run with.
 _MINORS = ("12.9", *(f"13.{minor}" for minor in range(10)))

@@ -15,8 +15,9 @@ from rustcuda_backend.cuda_versions import CUDA_VERSIONS, CudaVersion
 from rustcuda_backend.device_crates import DEVICE_CRATE
 from rustcuda_backend.diagnosis import Line
 from rustcuda_backend.errors import ToolError
+from rustcuda_backend.pyproject import read_pyproject
 from rustcuda_backend.rust import RustToolchain
-from rustcuda_backend.settings import Settings, read_pyproject
+from rustcuda_backend.settings import Settings
 from rustcuda_backend.toolkit import CudaTools
 
 

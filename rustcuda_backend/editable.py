@@ -24,8 +24,9 @@ from rustcuda_backend.loader.editable import _Editable
 from rustcuda_backend.loader.generate import editable_end
 from rustcuda_backend.pipeline import Kernels
 from rustcuda_backend.plan import TORCH_VARIABLE
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
-from rustcuda_backend.settings import SETTING_FIELDS, Settings, read_settings, read_table
+from rustcuda_backend.settings import SETTING_FIELDS, Settings, read_settings
 from rustcuda_backend.settings_values import spelled
 
 # Marks the `py.typed` of an editable install, which in a wheel is empty.

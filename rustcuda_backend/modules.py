@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.generated import is_generated
-from rustcuda_backend.settings import CONTAINERS, CRATES, TABLE, Settings
+from rustcuda_backend.pyproject import TABLE
+from rustcuda_backend.settings import CONTAINERS, CRATES, Settings
 
 
 def modules(settings: Settings, packages: Sequence[str]) -> list[tuple[str, Settings]]:

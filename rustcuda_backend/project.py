@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.pyproject import TABLE, read_table
 from rustcuda_backend.session import SETUPTOOLS_KEYS
-from rustcuda_backend.settings import TABLE, Settings, read_settings, read_table
+from rustcuda_backend.settings import Settings, read_settings
 
 
 def config_settings(texts: Sequence[str]) -> dict[str, str | list[str] | None]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rustcuda_backend.errors import SettingsError
-from rustcuda_backend.settings import parse_pyproject
+from rustcuda_backend.pyproject import parse_pyproject
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rustcuda_backend.cuda_versions import cuda_version
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.session import ConfigSettings, open_session
-from rustcuda_backend.settings import Settings, read_settings, read_table
+from rustcuda_backend.settings import Settings, read_settings
 from rustcuda_backend.toolkit import required_wheels
 
 

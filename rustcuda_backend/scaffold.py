@@ -16,8 +16,8 @@ from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.package_layout import Layout, find_layout
 from rustcuda_backend.package_names import package_name
 from rustcuda_backend.package_search import metadata_name
+from rustcuda_backend.pyproject import parse_pyproject
 from rustcuda_backend.pyproject_edit import table_of, with_kernels
-from rustcuda_backend.settings import parse_pyproject
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _CRATE = "kernels"

@@ -10,26 +10,19 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from keyword import kwlist
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from rustcuda_backend import cache
 from rustcuda_backend.cuda_versions import CUDA_VERSIONS, DEFAULT_CUDA_VERSION
 from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.pyproject import TABLE
 from rustcuda_backend.session import SETUPTOOLS_KEYS, ConfigSettings
 from rustcuda_backend.settings_values import GROUPS, parsed, setting, spelled, typed
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ENVIRONMENT_PREFIX = "RUSTCUDA_"
-TABLE = "[tool.rustcuda]"
 CRATES = "[[tool.rustcuda.crates]]"
 
 # Variables with our prefix that are no settings: the store's folder, and the loader's; then those that
@@ -138,52 +131,6 @@ CRATE_FIELDS = {name: item for name, item in SETTING_FIELDS.items() if item.meta
 
 # What a source sets: values by name, and where each stands.
 _Found: TypeAlias = "dict[str, tuple[Any, str]]"
-
-
-def read_pyproject(project: Path) -> dict[str, Any]:
-    """A project's pyproject.toml; empty where there is none.
-
-    Raises:
-        SettingsError: It is no TOML.
-    """
-    path = project / "pyproject.toml"
-    if not path.is_file():
-        return {}
-    return parse_pyproject(path.read_bytes(), path)
-
-
-def parse_pyproject(text: bytes | str, path: Path) -> dict[str, Any]:
-    """What is in a pyproject.toml.
-
-    Raises:
-        SettingsError: It is no TOML.
-    """
-    try:
-        decoded = text.decode() if isinstance(text, bytes) else text
-        if decoded.startswith("\ufeff"):
-            raise SettingsError(
-                "pyproject.toml begins with a byte-order mark (BOM), which TOML does not have",
-                where=str(path),
-                hint="save it as UTF-8 without BOM",
-            )
-        content: dict[str, Any] = tomllib.loads(decoded)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"pyproject.toml is not valid TOML: {error}", where=str(path)) from None
-    return content
-
-
-def read_table(project: Path) -> dict[str, Any] | None:
-    """The table `[tool.rustcuda]` of a project, or None where there is none.
-
-    Raises:
-        SettingsError: pyproject.toml is no TOML, or `tool.rustcuda` is no table.
-    """
-    tools = read_pyproject(project).get("tool", {})
-    table = tools.get("rustcuda") if isinstance(tools, dict) else tools
-    if table is not None and not isinstance(table, dict):
-        place = str(project / "pyproject.toml")
-        raise SettingsError("tool.rustcuda must be a table", where=place, hint=f"write {TABLE}")
-    return table
 
 
 def read_settings(

@@ -18,7 +18,8 @@ from rustcuda_backend.crate_sources import device_folders, source_files
 from rustcuda_backend.errors import ToolError
 from rustcuda_backend.generated import file_names, is_generated, remove_generated, write
 from rustcuda_backend.modules import check_free, modules
-from rustcuda_backend.settings import Settings, read_settings, read_table
+from rustcuda_backend.pyproject import read_table
+from rustcuda_backend.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from rustcuda_backend.report import Report

@@ -24,8 +24,9 @@ from rustcuda_backend.cuda import CudaTools
 from rustcuda_backend.errors import CapabilityError, CompileError, FormatError, RustcudaError, SettingsError
 from rustcuda_backend.modules import modules
 from rustcuda_backend.pipeline import Kernels
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
-from rustcuda_backend.settings import read_settings, read_table
+from rustcuda_backend.settings import read_settings
 from rustcuda_backend.stripping import strip
 
 LIBRARY = "some_package/_native.so"

@@ -15,9 +15,10 @@ from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 from rustcuda_backend import cache, device_crates, device_library, pipeline, process
 from rustcuda_backend.device_library import DeviceLibrary
 from rustcuda_backend.process import Finished
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import RustToolchain
-from rustcuda_backend.settings import read_settings, read_table
+from rustcuda_backend.settings import read_settings
 
 RELEASE = {"opt_level": "3", "debug_assertions": False, "overflow_checks": False}
 DEVICE_MANIFEST = MANIFEST + '[dependencies]\nrustcuda-device = "0.1"\n'

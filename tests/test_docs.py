@@ -21,8 +21,9 @@ from rustcuda_backend.loader.runtime.attributes import _ATTRIBUTES
 from rustcuda_backend.loader.runtime.errors import _ERRORS
 from rustcuda_backend.loader.runtime.kernel import _Kernel
 from rustcuda_backend.pipeline import Kernels
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
-from rustcuda_backend.settings import SETTING_FIELDS, read_settings, read_table
+from rustcuda_backend.settings import SETTING_FIELDS, read_settings
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])

@@ -18,8 +18,9 @@ import rustcuda_backend as backend
 from rustcuda_backend import editable, process
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.loader.editable import _Editable
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
-from rustcuda_backend.settings import read_settings, read_table
+from rustcuda_backend.settings import read_settings
 
 ONE = {"capabilities": "8.0"}
 REBUILD = "[tool.rustcuda.editable]\nrebuild = true\n"

@@ -15,8 +15,9 @@ from projects import MakeProject
 
 from rustcuda_backend import elf, pipeline, process
 from rustcuda_backend.pipeline import Kernels
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
-from rustcuda_backend.settings import read_settings, read_table
+from rustcuda_backend.settings import read_settings
 
 
 def build(project: Path, capabilities: str, container: str = "elf") -> Kernels:

@@ -22,9 +22,10 @@ from rustcuda_backend.compilers.nvptx import NvptxCompiler
 from rustcuda_backend.crate import Crate
 from rustcuda_backend.errors import AssembleError, CompileError, RustcudaError, SettingsError, SignatureError
 from rustcuda_backend.pipeline import Kernels
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import TARGET, RustToolchain
-from rustcuda_backend.settings import read_settings, read_table
+from rustcuda_backend.settings import read_settings
 
 
 def build(project: Path, capabilities: str = "8.0", environ: dict[str, str] | None = None) -> Kernels:

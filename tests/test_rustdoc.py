@@ -18,10 +18,11 @@ from projects import MANIFEST, PLAIN_HEAD, PLAIN_KERNEL, MakeProject
 from rustcuda_backend import pipeline, process, rustdoc, rustdoc_types
 from rustcuda_backend.errors import FormatError, SignatureError
 from rustcuda_backend.ptx import PtxModule
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.report import Report
 from rustcuda_backend.rust import TARGET, RustToolchain
 from rustcuda_backend.rustdoc import RustdocCall
-from rustcuda_backend.settings import read_settings, read_table
+from rustcuda_backend.settings import read_settings
 from rustcuda_backend.signature import KernelSignature, Parameter
 
 KERNELS = """\

@@ -24,8 +24,9 @@ from rustcuda_backend import cache, cli, process, pyproject_edit, scaffold
 from rustcuda_backend.capability import all_cfg_values
 from rustcuda_backend.errors import SettingsError
 from rustcuda_backend.package_names import package_name
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.rust import RustToolchain
-from rustcuda_backend.settings import read_settings, read_table
+from rustcuda_backend.settings import read_settings
 from rustcuda_backend.source_tree import _ignored
 
 if sys.version_info >= (3, 11):

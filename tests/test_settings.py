@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from rustcuda_backend.errors import SettingsError
+from rustcuda_backend.pyproject import read_table
 from rustcuda_backend.session import ConfigSettings
-from rustcuda_backend.settings import SETTING_FIELDS, Settings, read_settings, read_table, spelled
+from rustcuda_backend.settings import SETTING_FIELDS, Settings, read_settings, spelled
 
 
 def read(
