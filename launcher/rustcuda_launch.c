@@ -2,9 +2,9 @@
  *
  * A loader is pure Python and needs none of this. Where this module is installed, a loader gives it the launches
  * whose arguments are ints, floats, bools and torch tensors of the right dtype on one GPU; it checks them,
- * packs them and calls cuLaunchKernelEx. Whatever is not like that, errors included, it hands to the loader's
- * `start`, which looks at the same arguments again. So it may refuse what is right, but must never launch
- * what is wrong.
+ * packs them and calls cuLaunchKernelEx. Whatever is not like that, errors included, it hands to the kernel's
+ * launcher in Python, which looks at the same arguments again. So it may refuse what is right, but must never
+ * launch what is wrong.
  *
  * Of a tensor it asks everything at once, by DLPack's table of C functions
  * (https://dmlc.github.io/dlpack/latest/c_api.html): `torch.Tensor.__dlpack_c_exchange_api__`, which torch
@@ -224,8 +224,10 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *weak_references;
-    PyObject *start;
+    PyObject *start;      /* takes launches on a GPU and stream that are not known yet */
+    PyObject *launcher;   /* takes those that are not usual */
     PyObject *parameters; /* bytes: Parameter after Parameter */
+    int left;             /* whether the launcher takes all */
     unsigned grid[3], block[3], shared;
     int own_stream;
     uint64_t stream;
@@ -254,23 +256,26 @@ static int has_found(Launch *self) {
     return count > 0;
 }
 
+typedef enum { LAUNCHED, UNKNOWN, UNUSUAL } Outcome;
+
 /* Launches the kernel if all is as usual; else nothing has happened. */
-static int launched(Launch *self, PyObject *const *arguments, Py_ssize_t count) {
+static Outcome launch(Launch *self, PyObject *const *arguments, Py_ssize_t count) {
     const Parameter *parameter = (const Parameter *)PyBytes_AS_STRING(self->parameters);
-    if (count != PyBytes_GET_SIZE(self->parameters) / (Py_ssize_t)sizeof *parameter || !has_found(self)) return 0;
+    if (self->left || count != PyBytes_GET_SIZE(self->parameters) / (Py_ssize_t)sizeof *parameter) return UNUSUAL;
+    if (!has_found(self)) return UNKNOWN;
     uint64_t values[MOST_VALUES];
     void *addresses[MOST_VALUES];
     uint64_t *next = values;
     int32_t device = -1;
     for (Py_ssize_t index = 0; index < count; index++, parameter++) {
-        if (!read_value(arguments[index], parameter, &device, next)) return 0;
+        if (!read_value(arguments[index], parameter, &device, next)) return UNUSUAL;
         next += values_of(parameter);
     }
     for (Py_ssize_t index = 0; index < next - values; index++) addresses[index] = &values[index];
     void *stream = (void *)(uintptr_t)self->stream;
-    if (!self->own_stream && exchange->current_stream(DEVICE_CUDA, device, &stream)) return 0;
+    if (!self->own_stream && exchange->current_stream(DEVICE_CUDA, device, &stream)) return UNUSUAL;
     void *function = (void *)(uintptr_t)find(self, device, (uint64_t)(uintptr_t)stream);
-    if (!function) return 0;
+    if (!function) return UNKNOWN;
     Configuration configuration = {
         {self->grid[0], self->grid[1], self->grid[2]},
         {self->block[0], self->block[1], self->block[2]},
@@ -281,23 +286,24 @@ static int launched(Launch *self, PyObject *const *arguments, Py_ssize_t count) 
     Py_BEGIN_ALLOW_THREADS
     result = launch_kernel(&configuration, function, addresses, NULL);
     Py_END_ALLOW_THREADS
-    return result == 0;
+    return result ? UNUSUAL : LAUNCHED;
 }
 
 static PyObject *launch_call(PyObject *callable, PyObject *const *arguments, size_t flags, PyObject *names) {
     Launch *self = (Launch *)callable;
-    if (!names && launched(self, arguments, PyVectorcall_NARGS(flags))) Py_RETURN_NONE;
+    Outcome outcome = names ? UNUSUAL : launch(self, arguments, PyVectorcall_NARGS(flags));
+    if (outcome == LAUNCHED) Py_RETURN_NONE;
     PyErr_Clear();
-    return PyObject_Vectorcall(self->start, arguments, flags, names);
+    return PyObject_Vectorcall(outcome == UNKNOWN ? self->start : self->launcher, arguments, flags, names);
 }
 
 static PyObject *launch_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
-    static char *names[] = {"start", "parameters", "grid", "block", "shared", "stream", NULL};
-    PyObject *start, *parameters, *stream;
+    static char *names[] = {"start", "launcher", "parameters", "grid", "block", "shared", "stream", NULL};
+    PyObject *start, *launcher, *parameters, *stream;
     unsigned grid[3], block[3], shared;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "OO!(III)(III)IO:Launch", names, &start, &PyBytes_Type,
-                                     &parameters, &grid[0], &grid[1], &grid[2], &block[0], &block[1], &block[2],
-                                     &shared, &stream))
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "OOO!(III)(III)IO:Launch", names, &start, &launcher,
+                                     &PyBytes_Type, &parameters, &grid[0], &grid[1], &grid[2], &block[0], &block[1],
+                                     &block[2], &shared, &stream))
         return NULL;
     Py_ssize_t values = 0, size = PyBytes_GET_SIZE(parameters);
     const Parameter *parameter = (const Parameter *)PyBytes_AS_STRING(parameters);
@@ -314,6 +320,7 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     if (!self) return NULL;
     self->vectorcall = launch_call;
     self->start = Py_NewRef(start);
+    self->launcher = Py_NewRef(launcher);
     self->parameters = Py_NewRef(parameters);
     memcpy(self->grid, grid, sizeof grid);
     memcpy(self->block, block, sizeof block);
@@ -352,9 +359,15 @@ static PyObject *launch_ready(Launch *self, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+static PyObject *launch_leave(Launch *self, PyObject *unused) {
+    self->left = 1;
+    Py_RETURN_NONE;
+}
+
 static int launch_traverse(Launch *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->start);
+    Py_VISIT(self->launcher);
     return 0;
 }
 
@@ -364,6 +377,7 @@ static void launch_dealloc(Launch *self) {
     PyObject_GC_UnTrack(self);
     if (self->weak_references) PyObject_ClearWeakRefs((PyObject *)self);
     Py_DECREF(self->start);
+    Py_DECREF(self->launcher);
     Py_DECREF(self->parameters);
     PyMem_Free(self->found);
     type->tp_free(self);
@@ -373,18 +387,20 @@ static void launch_dealloc(Launch *self) {
 static PyMethodDef launch_methods[] = {
     {"ready", (PyCFunction)launch_ready, METH_VARARGS,
      "ready(device, stream, function)\n--\n\nLaunches that function on that stream of that GPU from now on."},
+    {"leave", (PyCFunction)launch_leave, METH_NOARGS, "leave()\n--\n\nLeaves all launches to the launcher from now on."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef launch_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Launch, vectorcall), READONLY, NULL},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Launch, weak_references), READONLY, NULL},
-    {"start", T_OBJECT, offsetof(Launch, start), READONLY, "What takes all launches that are not usual."},
+    {"start", T_OBJECT, offsetof(Launch, start), READONLY, "What takes launches on a GPU and stream not known yet."},
+    {"launcher", T_OBJECT, offsetof(Launch, launcher), READONLY, "What takes launches that are not usual."},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyType_Slot launch_slots[] = {
-    {Py_tp_doc, "Launch(start, parameters, grid, block, shared, stream)\n--\n\n"
+    {Py_tp_doc, "Launch(start, launcher, parameters, grid, block, shared, stream)\n--\n\n"
                 "A kernel with its grid and block.\n\n"
                 "parameters has 4 bytes each: kind, bits, DLPack's code of the type, whether it is written to."},
     {Py_tp_new, launch_new},

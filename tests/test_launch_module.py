@@ -15,14 +15,14 @@ import pytest
 @pytest.mark.parametrize(
     "arguments",
     [
-        (print, b"u\x20\0", (1, 1, 1), (1, 1, 1), 0, None),
-        (print, b"s\x20\0\0" * 33, (1, 1, 1), (1, 1, 1), 0, None),
-        (print, b"x\x20\0\0", (1, 1, 1), (1, 1, 1), 0, None),
-        (print, b"i\0\0\0", (1, 1, 1), (1, 1, 1), 0, None),
-        (print, b"u\x41\0\0", (1, 1, 1), (1, 1, 1), 0, None),
-        (print, b"", (1, 1), (1, 1, 1), 0, None),
-        (print, b"", (1, 1, 1), (1, 1, 1), 0, -1),
-        (print, b"", (1, 1, 1), (1, 1, 1), 0, 2**64),
+        (print, print, b"u\x20\0", (1, 1, 1), (1, 1, 1), 0, None),
+        (print, print, b"s\x20\0\0" * 33, (1, 1, 1), (1, 1, 1), 0, None),
+        (print, print, b"x\x20\0\0", (1, 1, 1), (1, 1, 1), 0, None),
+        (print, print, b"i\0\0\0", (1, 1, 1), (1, 1, 1), 0, None),
+        (print, print, b"u\x41\0\0", (1, 1, 1), (1, 1, 1), 0, None),
+        (print, print, b"", (1, 1), (1, 1, 1), 0, None),
+        (print, print, b"", (1, 1, 1), (1, 1, 1), 0, -1),
+        (print, print, b"", (1, 1, 1), (1, 1, 1), 0, 2**64),
     ],
 )
 def test_the_module_refuses_what_a_loader_does_not_pass(launches_in_c: Any, arguments: Any) -> None:

@@ -48,22 +48,32 @@ def made(make_loader: Any, monkeypatch: pytest.MonkeyPatch, launches_in_c: Any) 
     return make
 
 
-@pytest.fixture
-def left(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Counts the launches that come to Python."""
+class Counted:
+    """Counts the launches that come to Python.
 
-    def watch(loaded: Loaded) -> list[Any]:
-        seen: list[Any] = []
+    Attributes:
+        start: Those that came to what takes arguments of every kind.
+        launcher: Those that came to the kernel's own launcher, which may send them on to `start`.
+    """
+
+    def __init__(self, loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.start = self.launcher = 0
         start = loaded.module._Launch.start
 
-        def watched(self: Any, *arguments: Any) -> None:
-            seen.append(arguments)
-            start(self, *arguments)
+        def started(launch: Any, *arguments: Any) -> None:
+            self.start += 1
+            start(launch, *arguments)
 
-        monkeypatch.setattr(loaded.module._Launch, "start", watched)
-        return seen
+        monkeypatch.setattr(loaded.module._Launch, "start", started)
+        for kernel in loaded.module._library.kernels:
+            kernel._launcher = self._counting(kernel._launcher)
 
-    return watch
+    def _counting(self, launcher: Any) -> Any:
+        def launched(launch: Any, *arguments: Any, **named: Any) -> None:
+            self.launcher += 1
+            launcher(launch, *arguments, **named)
+
+        return launched
 
 
 def warmed(loaded: Loaded) -> list[Any]:
@@ -136,13 +146,14 @@ def test_c_launches_and_refuses_what_python_does(both: Any, index: int, value: A
 
 
 @pytest.mark.parametrize("index", range(len(SIGNATURES)), ids=TYPES)
-def test_every_type_is_launched_from_c(made: Any, left: Any, index: int) -> None:
+def test_every_type_is_launched_from_c(made: Any, monkeypatch: pytest.MonkeyPatch, index: int) -> None:
     loaded = made()
+    came = Counted(loaded, monkeypatch)
     launch = warmed(loaded)[index]
-    came = left(loaded)
+    assert (came.start, came.launcher) == (len(SIGNATURES), 0)
     parameter = SIGNATURES[index].parameters[1]
     launch(X, right(parameter.dtype, parameter.kind))
-    assert not came
+    assert (came.start, came.launcher) == (len(SIGNATURES), 0)
     assert len(loaded.driver.launches) == 1
 
 
@@ -190,25 +201,64 @@ def test_as_many_values_as_there_is_room_for() -> None:
 
 @pytest.mark.parametrize(("launcher", "major"), [("python", 1), ("c", 2)])
 def test_it_is_left_alone_where_that_is_asked_or_torch_describes_otherwise(
-    made: Any, left: Any, launcher: str, major: int
+    made: Any, monkeypatch: pytest.MonkeyPatch, launcher: str, major: int
 ) -> None:
     loaded = made(launcher, major)
+    came = Counted(loaded, monkeypatch)
     launches = warmed(loaded)
-    came = left(loaded)
+    before = came.start, came.launcher
     launches[0](X, 1)
     assert len(loaded.driver.launches) == 1
-    assert len(came) == (1 if launcher == "c" else 0)
+    # Python's own short way.
+    assert (came.start, came.launcher) == (before[0], before[1] + 1)
 
 
 def test_a_torch_that_does_not_describe_its_tensors_is_launched_from_python(
-    made: Any, left: Any, monkeypatch: pytest.MonkeyPatch
+    made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = made("")
     monkeypatch.delattr(FakeTensor, "__dlpack_c_exchange_api__")
-    launches = warmed(loaded)
-    came = left(loaded)
-    launches[0](X, 1)
-    assert (len(came), len(loaded.driver.launches)) == (1, 1)
+    came = Counted(loaded, monkeypatch)
+    launch = loaded.module.k0[1, 32]
+    for _ in range(3):
+        launch(X, 1)
+    assert (came.start, came.launcher, len(loaded.driver.launches)) == (1, 2, 3)
+
+
+def test_before_torch_is_there_launches_wait_for_it(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = made()
+    came = Counted(loaded, monkeypatch)
+    launch = loaded.module.k0[1, 32]
+    with monkeypatch.context() as without:
+        without.delitem(sys.modules, "torch")
+        launch(0x100, 1)
+    launch(X, 1)
+    assert (came.start, came.launcher) == (2, 0)
+    launch(X, 1)
+    assert (came.start, came.launcher, len(loaded.driver.launches)) == (2, 0, 3)
+
+
+class Subclass(FakeTensor):
+    """A tensor of a class derived from torch's."""
+
+
+def test_what_is_not_usual_takes_the_short_way_of_python(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = made()
+    came = Counted(loaded, monkeypatch)
+    launch = loaded.module.k0[1, 32]
+    for _ in range(3):
+        launch(Subclass(0x7000), 1)
+    assert (came.start, came.launcher, len(loaded.driver.launches)) == (1, 2, 3)
+
+
+def test_unloading_one_module_sends_others_to_python_once(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = made()
+    launch = warmed(loaded)[0]
+    came = Counted(loaded, monkeypatch)
+    sys.modules["rustcuda_launch"].forget()
+    for _ in range(3):
+        launch(X, 1)
+    assert (came.start, came.launcher, len(loaded.driver.launches)) == (1, 0, 3)
 
 
 @pytest.mark.parametrize(
@@ -272,14 +322,14 @@ def test_a_launch_goes_with_the_module_that_made_it(made: Any) -> None:
 
 @pytest.mark.parametrize("table", [0x1000, "table", in_c.capsule(0x1000, b"another"), object()])
 def test_a_table_of_another_kind_leaves_launches_to_python(
-    made: Any, left: Any, monkeypatch: pytest.MonkeyPatch, table: object
+    made: Any, monkeypatch: pytest.MonkeyPatch, table: object
 ) -> None:
     loaded = made("")
     monkeypatch.setattr(FakeTensor, "__dlpack_c_exchange_api__", table)
-    came = left(loaded)
+    came = Counted(loaded, monkeypatch)
     for _ in range(2):
         loaded.module.k0[1, 32](X, 1)
-    assert (len(came), len(loaded.driver.launches)) == (2, 2)
+    assert (came.start, came.launcher, len(loaded.driver.launches)) == (1, 1, 2)
 
 
 def live_launches(loaded: Loaded) -> int:

@@ -54,8 +54,8 @@ class _LaunchesInC:
         return False
 
     def use(self, driver: _Driver) -> bool:
-        """Whether launches can go this way now: torch is there, and its tensors describe themselves to C."""
-        if self._driver is not driver and _torch.look():
+        """Whether launches can go this way: torch is there, and its tensors must describe themselves to C."""
+        if self._driver is not driver:
             torch = _torch.module
             table = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
             of_torch = (torch.Tensor, torch.nn.Parameter, torch.is_grad_enabled)

@@ -239,15 +239,15 @@ class _Kernel:
         self, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, stream: object
     ) -> Callable[..., None]:
         made = _Launch(self, grid, block, shared, stream)
+        # A bound method is what Python calls fastest of all that can carry something along.
+        bound: Callable[..., None] = self._launcher.__get__(made)
         if self._known_in_c and _in_c.module:
             in_c: Callable[..., None] = _in_c.module.Launch(
-                made.start_any, self._known_in_c, grid, block, shared, made.stream
+                made.start_any, bound, self._known_in_c, grid, block, shared, made.stream
             )
             # The two must not keep one another: with a stream, each launch makes new ones.
             made.in_c = _ref(in_c)
             return in_c
-        # A bound method is what Python calls fastest of all that can carry something along.
-        bound: Callable[..., None] = self._launcher.__get__(made)
         return bound
 
     @property

@@ -42,8 +42,8 @@ class _Launch:
         ready: GPU to stream to what the driver takes to launch there, and the kernel on that GPU: what has
             been found to fit.
         free, pack_into: The marshaller's.
-        in_c: A weak reference to the same launch in C, which comes here with what is not usual; None where
-            there is none.
+        in_c: A weak reference to the same launch in C, which comes here with what it does not know yet; None
+            where there is none.
     """
 
     __slots__ = (
@@ -108,11 +108,15 @@ class _Launch:
         """Lets C do such launches from now on."""
         library = self.kernel.library
         in_c = self.in_c and self.in_c()
-        if in_c is not None and _in_c.use(library.driver):
-            # Another thread may have unloaded the kernel since; while it does, it has the lock.
-            with library.lock:
-                if entry.loaded:
-                    in_c.ready(entry.device.index, stream, entry.handle)
+        if in_c is None or not _torch.look():
+            return
+        if not _in_c.use(library.driver):
+            in_c.leave()
+            return
+        # Another thread may have unloaded the kernel since; while it does, it has the lock.
+        with library.lock:
+            if entry.loaded:
+                in_c.ready(entry.device.index, stream, entry.handle)
 
     def start_any(self, *arguments: Any, **named: Any) -> None:
         """The same for arguments as they came."""
